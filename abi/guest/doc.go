@@ -1,0 +1,2 @@
+// Package guest is the Go SDK for hooks.
+package guest

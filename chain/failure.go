@@ -1,0 +1,54 @@
+package chain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hookhost/hookhost/abi"
+)
+
+// Failure is why one call of a stage came to no verdict.
+type Failure struct {
+	Cause Cause
+	Err   error // the detail: for the log, never for the model or the user
+}
+
+func (f *Failure) Error() string { return fmt.Sprintf("%s: %v", f.Cause, f.Err) }
+
+// Unwrap gives the detail.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Is matches ErrFailed, and context.DeadlineExceeded for a stage that ran out
+// of time.
+func (f *Failure) Is(target error) bool {
+	return target == ErrFailed || f.Cause == CauseDeadline && target == context.DeadlineExceeded
+}
+
+// ErrFailed matches every failure of a stage.
+var ErrFailed = errors.New("stage failed")
+
+// StageError says which stage failed at which hook.
+type StageError struct {
+	Stage string
+	Hook  abi.Hook
+	Err   error
+}
+
+func (e *StageError) Error() string { return fmt.Sprintf("stage[%s] %s: %v", e.Stage, e.Hook, e.Err) }
+
+// Unwrap gives the failure.
+func (e *StageError) Unwrap() error { return e.Err }
+
+func failureOf(err error) *Failure {
+	var f *Failure
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.Is(err, context.DeadlineExceeded):
+		return &Failure{Cause: CauseDeadline, Err: err}
+	case errors.Is(err, context.Canceled):
+		return &Failure{Cause: CauseCancelled, Err: err}
+	}
+	return &Failure{Cause: CauseTrap, Err: err}
+}

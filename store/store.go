@@ -1,0 +1,250 @@
+// Package store is what guests share: buckets, leases, claims, values and
+// usage. Store is the seam; memory and redis stand below it and pass one
+// conformance suite, storetest.
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Errors. An engine wraps its own detail around ErrUnavailable; that text
+// goes to logs only.
+var (
+	ErrUnavailable = errors.New("store unavailable")
+	ErrBadNumber   = errors.New("number out of range")
+	ErrUnknownID   = errors.New("no such reservation")
+	ErrFenced      = errors.New("claim lost")
+)
+
+// Store is shared state behind one interface. Every mutating operation
+// carries an id made by the host: doing it twice with one id does it once.
+// Methods may be called by many goroutines at once.
+type Store interface {
+	// Admit does all of the items or none of them.
+	Admit(ctx context.Context, a Admission) (Decision, error)
+	// Settle replaces what an open reservation charged by what was used, once:
+	// below zero is allowed, above the burst is not. Repeating it changes
+	// nothing. Settling with 0 gives the reservation back. An id that is not
+	// open is ErrUnknownID.
+	Settle(ctx context.Context, r Reservation, actual int64) (balance int64, err error)
+	// Balance reads a bucket without changing it.
+	Balance(ctx context.Context, owner Owner, limit string, b Bucket) (int64, error)
+
+	// Renew prolongs leases; the result says which were still held. A lease
+	// that lapsed stays lapsed.
+	Renew(ctx context.Context, leases []Lease) ([]bool, error)
+	// Free gives a lease back. What is not held is no error.
+	Free(ctx context.Context, l Lease) error
+	// Held counts the live leases.
+	Held(ctx context.Context, owner Owner, limit string) (int64, error)
+
+	Claims
+	Values
+	Usage
+
+	Close(ctx context.Context) error
+}
+
+// Owner says whose a limit, a claim or a value is. Ids are any bytes; engines
+// escape them.
+type Owner struct {
+	Kind   OwnerKind
+	App    string // unless OwnerGlobal
+	User   string // with OwnerUser
+	Shadow string // the stage in shadow whose own key space this is; empty for the real one
+}
+
+// OwnerKind is how wide a limit is.
+type OwnerKind uint8
+
+// The kinds.
+const (
+	OwnerUser OwnerKind = 1 + iota
+	OwnerApp
+	OwnerGlobal
+)
+
+// Bucket is a token bucket: Units come back every Per, up to Burst. Per is
+// whole milliseconds. Units x Per stays below 2^53 and Burst at or below
+// MaxUnits.
+type Bucket struct {
+	Units int64
+	Per   time.Duration
+	Burst int64
+}
+
+// MaxUnits bounds bursts, costs and debts.
+const MaxUnits = 1e15
+
+// Cap is a bound on what goes on at once. A lease that is not renewed lapses
+// after Expires.
+type Cap struct {
+	Max     int64
+	Expires time.Duration
+}
+
+// Admission asks for several things of one owner at once.
+type Admission struct {
+	ID    string // of the whole; the items' reservations carry it too
+	Owner Owner
+	Items []Item
+}
+
+// Item is one thing that an admission asks for: exactly one of Take, Room and
+// Acquire is set.
+type Item struct {
+	Limit   string
+	Take    *Take
+	Room    *Room
+	Acquire *Acquire
+}
+
+// Take charges a bucket.
+type Take struct {
+	Bucket  Bucket
+	Cost    int64 // 0 looks and changes nothing
+	MaxWait time.Duration
+	// Reserve keeps the charge open for Settle that long. After it the charge
+	// stands as it is. 0 charges for good.
+	Reserve time.Duration
+}
+
+// Room demands that a bucket holds this much, and charges nothing.
+type Room struct {
+	Bucket Bucket
+	Cost   int64
+}
+
+// Acquire takes a lease for a member. A member that holds one keeps it.
+type Acquire struct {
+	Cap    Cap
+	Member string
+}
+
+// Decision is the outcome of an admission.
+type Decision struct {
+	Kind    Kind
+	Item    int           // the item that decided, unless Kind is Now
+	Wait    time.Duration // with Later until the charge may be used, with Refused until it would be granted; whole milliseconds
+	Balance int64         // of the deciding bucket, or of the last one that was charged
+}
+
+// Kind is how an admission went.
+type Kind uint8
+
+// The kinds. Refused and Never charge nothing.
+const (
+	Now Kind = 1 + iota
+	Later
+	Refused
+	Never // ceil((cost - burst) / rate) is over the longest wait: no wait helps
+)
+
+// Reservation names an open charge.
+type Reservation struct {
+	ID     string // of the admission
+	Owner  Owner
+	Limit  string
+	Bucket Bucket
+}
+
+// Lease names a lease that a member holds.
+type Lease struct {
+	Owner  Owner
+	Limit  string
+	Member string
+	Cap    Cap
+}
+
+// Claims let one of many do something once.
+type Claims interface {
+	// Claim takes the key for ttl, or says who has it, or what came of it.
+	Claim(ctx context.Context, k ClaimKey, holder string, ttl time.Duration) (Claim, error)
+	// RenewClaim prolongs a claim, or fails with ErrFenced.
+	RenewClaim(ctx context.Context, k ClaimKey, token int64, ttl time.Duration) error
+	// EndClaim completes a claim with its result, kept for retention, or gives
+	// it back when result is nil. A claim with another token is ErrFenced.
+	EndClaim(ctx context.Context, k ClaimKey, token int64, result []byte, retention time.Duration) error
+	// ClaimResult reads what a completed claim came to.
+	ClaimResult(ctx context.Context, k ClaimKey) (result []byte, done bool, err error)
+}
+
+// ClaimKey names a claim.
+type ClaimKey struct {
+	Owner Owner
+	Name  string
+	Key   string
+}
+
+// Claim is the state of a key after Claim.
+type Claim struct {
+	State  ClaimState
+	Token  int64  // with Claimed: grows with each claim of the key, never restarts
+	Holder string // with HeldElsewhere
+	Result []byte // with Completed
+}
+
+// ClaimState says whose a key is.
+type ClaimState uint8
+
+// The states.
+const (
+	Claimed ClaimState = 1 + iota
+	HeldElsewhere
+	Completed
+)
+
+// Values are small values with an expiry.
+type Values interface {
+	GetValue(ctx context.Context, k ValueKey) (value []byte, found bool, err error)
+	PutValue(ctx context.Context, k ValueKey, value []byte, ttl time.Duration) error
+}
+
+// ValueKey names a value.
+type ValueKey struct {
+	Owner Owner
+	Name  string
+	Key   string
+}
+
+// Usage keeps what was spent.
+type Usage interface {
+	// Record keeps one record. A second one with the same ID changes nothing
+	// and reports false.
+	Record(ctx context.Context, r Record) (fresh bool, err error)
+	// Records gives the records of an owner, the oldest first. With OwnerApp
+	// it gives those of all the app's users, with OwnerGlobal all.
+	Records(ctx context.Context, owner Owner) ([]Record, error)
+	// AddCounter adds to a counter of the owner; id is the operation's.
+	AddCounter(ctx context.Context, owner Owner, name, id string, delta int64) (int64, error)
+	// Counter reads a counter.
+	Counter(ctx context.Context, owner Owner, name string) (int64, error)
+}
+
+// Record is one model call.
+type Record struct {
+	ID             string // the operation's
+	Run            string
+	Time           time.Time
+	App, User      string
+	Session        string
+	Agent, Model   string
+	Plan           string
+	IdempotencyKey string
+	Outcome        string // abi.Reason by its name
+	Tokens         Tokens
+	Elapsed        time.Duration
+	FirstChunk     time.Duration // 0 if none came
+}
+
+// Tokens are the numbers of a model call; nil is missing, which is not zero.
+type Tokens struct {
+	Prompt     *int64 `json:"prompt,omitempty"` // the cached ones included
+	Candidates *int64 `json:"candidates,omitempty"`
+	Cached     *int64 `json:"cached,omitempty"`
+	Thoughts   *int64 `json:"thoughts,omitempty"`
+	ToolUse    *int64 `json:"tool_use,omitempty"`
+	Total      *int64 `json:"total,omitempty"`
+}
