@@ -1,0 +1,132 @@
+// Package subject shows any Go value as the JSON document that a hook is
+// about, and applies edits to it by copying only what they touch. The host
+// uses it on ADK's own values; nothing that ADK, the session or another
+// consumer shares is ever written to.
+package subject
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/hookhost/hookhost/abi"
+)
+
+// Walk lists the leaves of a value in document order.
+type Walk func(value any, emit func(abi.Leaf))
+
+// Subject is a value with a walk over its leaves. It is immutable.
+type Subject struct {
+	value  any
+	walk   Walk
+	once   sync.Once
+	leaves []abi.Leaf
+}
+
+// New makes a subject of a value that nobody changes while it lives.
+func New(value any, walk Walk) *Subject { return &Subject{value: value, walk: walk} }
+
+// Value returns the Go value.
+func (s *Subject) Value() any { return s.value }
+
+// Leaves lists the leaves. The walk runs once, when they are first asked for.
+func (s *Subject) Leaves() []abi.Leaf {
+	s.once.Do(func() {
+		s.walk(s.value, func(l abi.Leaf) { s.leaves = append(s.leaves, l) })
+	})
+	return s.leaves
+}
+
+// Get returns the JSON at a pointer.
+func (s *Subject) Get(pointer string) ([]byte, error) {
+	at, err := get(s.value, pointer)
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", pointer, err)
+	}
+	doc, err := json.Marshal(at)
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w: %w", pointer, abi.ErrBadEdit, err)
+	}
+	return doc, nil
+}
+
+// Apply makes the edited subject.
+func (s *Subject) Apply(edits []abi.Edit) (abi.Subject, error) {
+	if len(edits) == 0 {
+		return s, nil
+	}
+	value, err := s.splice(edits)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range edits {
+		if e.Op == abi.EditSplice {
+			continue
+		}
+		if value, err = edit(value, e); err != nil {
+			return nil, fmt.Errorf("edit %s: %w", e.Pointer, err)
+		}
+	}
+	return New(value, s.walk), nil
+}
+
+// splice applies the splices, leaf by leaf: all of them address the original
+// bytes, so those of one leaf go in together.
+func (s *Subject) splice(edits []abi.Edit) (any, error) {
+	byLeaf := make(map[string][]abi.Edit)
+	for _, e := range edits {
+		if e.Op == abi.EditSplice {
+			byLeaf[e.Pointer] = append(byLeaf[e.Pointer], e)
+		}
+	}
+	value := s.value
+	if len(byLeaf) == 0 {
+		return value, nil
+	}
+	for _, leaf := range s.Leaves() {
+		splices, ok := byLeaf[leaf.Pointer]
+		if !ok {
+			continue
+		}
+		delete(byLeaf, leaf.Pointer)
+		if leaf.ReadOnly {
+			return nil, fmt.Errorf("splice %s: %w: the leaf is read-only here", leaf.Pointer, abi.ErrBadEdit)
+		}
+		text, err := Splice(leaf.Text, splices)
+		if err != nil {
+			return nil, fmt.Errorf("splice %s: %w", leaf.Pointer, err)
+		}
+		if value, err = setText(value, leaf.Pointer, text); err != nil {
+			return nil, fmt.Errorf("splice %s: %w", leaf.Pointer, err)
+		}
+	}
+	for pointer := range byLeaf {
+		return nil, fmt.Errorf("splice %s: %w", pointer, abi.ErrNotFound)
+	}
+	return value, nil
+}
+
+// Splice puts texts in place of ranges of the original. Ranges may touch but
+// not overlap; insertions at one place keep their order. Text that was UTF-8
+// stays UTF-8.
+func Splice(original string, splices []abi.Edit) (string, error) {
+	ordered := slices.Clone(splices)
+	slices.SortStableFunc(ordered, func(a, b abi.Edit) int { return a.Start - b.Start })
+	out := make([]byte, 0, len(original))
+	at := 0
+	for _, e := range ordered {
+		if e.Start < at || e.End < e.Start || e.End > len(original) {
+			return "", fmt.Errorf("%w: range %d-%d of %d bytes", abi.ErrBadEdit, e.Start, e.End, len(original))
+		}
+		out = append(out, original[at:e.Start]...)
+		out = append(out, e.Text...)
+		at = e.End
+	}
+	out = append(out, original[at:]...)
+	if utf8.ValidString(original) && !utf8.Valid(out) {
+		return "", fmt.Errorf("%w: a range splits a character", abi.ErrBadEdit)
+	}
+	return string(out), nil
+}

@@ -1,0 +1,92 @@
+package chain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hookhost/hookhost/abi"
+)
+
+// invoke calls a stage under its timeout and checks its verdict against its
+// role and the hook. The step it returns is not told yet: policy and effect
+// are still to come.
+func (r *Run) invoke(ctx context.Context, e *entry, ev *abi.Event) (abi.Verdict, *Failure, Step) {
+	ctx, cancel := context.WithTimeout(ctx, e.Spec.Timeout)
+	defer cancel()
+	began := time.Now()
+	verdict, err := guarded(ctx, e.Stage, ev)
+	step := r.step(ev, Step{Stage: e.Spec.Name, Mode: e.Spec.Mode, Verdict: verdict.Kind, Took: time.Since(began), Notes: verdict.Notes})
+	if err != nil {
+		return verdict, failureOf(err), step
+	}
+	if err := e.Spec.Role.check(ev.Hook, verdict); err != nil {
+		return verdict, &Failure{Cause: CauseBadVerdict, Err: err}, step
+	}
+	return verdict, nil, step
+}
+
+// call is for hooks that take nothing but continue.
+func (r *Run) call(ctx context.Context, e *entry, op *Op, ev *abi.Event) {
+	p := pass{op: op, ev: ev}
+	_, failure, step := r.invoke(ctx, e, ev)
+	if failure != nil {
+		p.fail(e, ev, failure, &step)
+	}
+	r.tell(step)
+}
+
+var errPanic = errors.New("stage panicked")
+
+// guarded keeps a panic of a native stage from taking the process down.
+func guarded(ctx context.Context, s Stage, ev *abi.Event) (v abi.Verdict, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			v, err = abi.Verdict{}, &Failure{Cause: CauseTrap, Err: fmt.Errorf("%w: %T", errPanic, p)}
+		}
+	}()
+	return s.Call(ctx, ev)
+}
+
+// ErrVerdict is a verdict that the stage may not give here.
+var ErrVerdict = errors.New("bad verdict")
+
+// highest is the last verdict in the order of their numbers that a role may
+// give.
+var highest = [...]abi.Kind{Observer: abi.Continue, Transformer: abi.Amend, Responder: abi.Wait}
+
+func (r Role) check(h abi.Hook, v abi.Verdict) error {
+	if !abi.Allowed(h, v.Kind) {
+		return fmt.Errorf("%w: %s at %s", ErrVerdict, v.Kind, h)
+	}
+	if v.Kind != abi.Fail && v.Kind > highest[r] {
+		return fmt.Errorf("%w: %s by a stage with the role %s", ErrVerdict, v.Kind, r)
+	}
+	if len(v.Holds) > 0 && (r == Observer || h != abi.OnModelChunk) {
+		return fmt.Errorf("%w: hold at %s by a stage with the role %s", ErrVerdict, h, r)
+	}
+	switch v.Kind {
+	case abi.Fail:
+		return &Failure{Cause: CauseFail, Err: errors.New("the stage could not decide")}
+	case abi.Wait:
+		if v.Wait <= 0 || v.Wait > abi.MaxWait {
+			return fmt.Errorf("%w: a wait of %s", ErrVerdict, v.Wait)
+		}
+	}
+	return nil
+}
+
+// step fills in what a trace line has from its event.
+func (r *Run) step(ev *abi.Event, s Step) Step {
+	s.Time, s.Version, s.Run, s.Op, s.Operation, s.Hook = ev.Time, r.chain.version, r.id, ev.Op.ID(), ev.Of, ev.Hook
+	s.Agent, s.Model, s.Tool = ev.Agent, ev.Model, ev.Tool
+	s.Reason, s.Source, s.Flags = ev.Reason, ev.Source, ev.Flags
+	return s
+}
+
+func (r *Run) tell(s Step) {
+	if r.ledger.trace != nil {
+		r.ledger.trace(s)
+	}
+}

@@ -1,0 +1,87 @@
+package adk
+
+import (
+	"google.golang.org/adk/v2/agent"
+	"google.golang.org/genai"
+
+	"github.com/hookhost/hookhost/abi"
+	"github.com/hookhost/hookhost/chain"
+)
+
+// onUserMessage opens the run. Content that it returns replaces the message.
+func (a *adapter) onUserMessage(c agent.InvocationContext, msg *genai.Content) (replaced *genai.Content, _ error) {
+	r := a.begin(c)
+	defer func() {
+		if p := recover(); p != nil {
+			a.caught("on_user_message", p)
+			r.Deny(broken())
+			replaced = nil
+		}
+	}()
+	if !r.Chain().Wants(abi.OnUserMessage) {
+		return nil, nil
+	}
+	out := r.Root().Dispatch(c, abi.OnUserMessage, abi.Event{
+		Subject: contentSubject(msg, protocolCalls(c)), State: sessionState(c),
+	})
+	if out.Subject == nil {
+		return nil, nil
+	}
+	return out.Subject.Value().(*genai.Content), nil
+}
+
+// beforeRun never returns anything to ADK, which would drop an answer and
+// persist the message a second time (facts 1, 2): a denial is kept and
+// answered by the first before_agent. Only a live run emits what it gets.
+func (a *adapter) beforeRun(c agent.InvocationContext) (answer *genai.Content, _ error) {
+	r := a.begin(c)
+	defer func() {
+		if p := recover(); p != nil {
+			a.caught("before_run", p)
+			r.Deny(broken())
+			answer = nil
+		}
+		if d, denied, _ := r.deniedLive(c); denied {
+			answer = text(d.Text)
+		}
+	}()
+	if r.Stopped() || !r.Chain().Wants(abi.BeforeRun) {
+		return nil, nil
+	}
+	out := r.Root().Dispatch(c, abi.BeforeRun, abi.Event{Decode: decodeContent, State: sessionState(c)})
+	if out.Cancelled {
+		r.Deny(chain.Denial{Refusal: abi.Refusal{Code: "cancelled"}})
+	}
+	return nil, nil
+}
+
+func (r *run) deniedLive(c agent.InvocationContext) (d chain.Denial, denied, first bool) {
+	if c.RunConfig() != nil {
+		return chain.Denial{}, false, false
+	}
+	return r.Denied()
+}
+
+// afterRun ends the run, whatever became of it. Its context is done already
+// when the client went away (fact 4).
+func (a *adapter) afterRun(c agent.InvocationContext) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.caught("after_run", p)
+		}
+	}()
+	if r, ok := a.end(c); ok {
+		r.Finish(c, gone(c))
+	}
+}
+
+func broken() chain.Denial {
+	return chain.Denial{Failed: true, Refusal: abi.Refusal{Code: "host_failed", Text: unavailable}}
+}
+
+func sessionState(c agent.InvocationContext) func(string) (any, bool) {
+	return func(key string) (any, bool) {
+		v, err := c.Session().State().Get(key)
+		return v, err == nil
+	}
+}
