@@ -1,0 +1,65 @@
+# The two commands that matter: `make run` shows the product, `make test`
+# tests it. `make check` is the definition of done.
+
+GO      ?= go
+GUESTS  := meter ratelimit redact
+WASM    := $(foreach g,$(GUESTS),guests/$(g)/$(g).wasm)
+BIN     := bin/hookhost
+SOURCES := $(shell find abi guests -name '*.go' -not -name '*_test.go')
+
+# Tools of `make check`, pinned; Go downloads them on first use.
+GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+export CGO_ENABLED ?= 0
+# Compiled modules, shared by all test packages.
+export HOOKHOST_TEST_CACHE ?= $(CURDIR)/bin/cache
+
+.PHONY: help
+help: ## what there is to make
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+.PHONY: run
+run: guests $(BIN) ## a conversation through the chain of hooks.toml, without a key or a network
+	@./$(BIN) run --dev --trace --stream
+
+.PHONY: guests
+guests: $(WASM) ## build the guests that ship
+
+guests/%.wasm: $(SOURCES) go.mod
+	@echo "building $@"
+	@GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -trimpath -o $@ ./$(dir $@)
+
+$(BIN): FORCE
+	@[ -x $@ ] || echo "building $@ (the first time takes a minute or two: ADK is large)"
+	@$(GO) build -trimpath -o $@ ./cmd/hookhost
+
+.PHONY: FORCE
+FORCE:
+
+.PHONY: test
+test: guests cache ## all tests, without gcc and without the race detector
+	@echo "testing (the first time compiles ADK's packages, which takes a minute or two)"
+	$(GO) test ./...
+
+.PHONY: cache
+cache: guests ## compile the guests once for all test packages
+	@echo "compiling guests into $(HOOKHOST_TEST_CACHE)"
+	@$(GO) test -count=1 -run '^TestWarmCache$$' ./host >/dev/null
+
+.PHONY: check
+check: guests cache lint ## what has to pass before a change is done; needs gcc for the race detector
+	@command -v gcc >/dev/null || { echo "make check needs gcc: the race detector links with it" >&2; exit 1; }
+	CGO_ENABLED=1 $(GO) test -race -shuffle=on -count=1 ./...
+
+.PHONY: lint
+lint: ## format, vet, staticcheck and a tidy go.mod
+	@out=$$($(GO) run $(GOFUMPT) -l .) && [ -z "$$out" ] || { echo "gofumpt would change:"; echo "$$out"; exit 1; }
+	$(GO) vet ./...
+	GOOS=wasip1 GOARCH=wasm $(GO) vet ./guests/... ./abi/guest
+	$(GO) run $(STATICCHECK) ./...
+	$(GO) mod tidy -diff
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin $(WASM)

@@ -1,0 +1,55 @@
+package host
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/hookhost/hookhost/chain"
+	"github.com/hookhost/hookhost/store"
+)
+
+// Options change how a host runs. The zero value is for production: pinned
+// modules, the store of the manifest, the real clock.
+type Options struct {
+	// Dev lets modules run that the manifest does not pin by their hash.
+	Dev bool
+	// Env lays hooks.ENV.toml, beside the manifest, over it.
+	Env string
+	// CacheDir keeps compiled modules; empty is hookhost in the user's cache
+	// folder. A folder that cannot be written means compiling at each start.
+	CacheDir string
+	// Log gets what operators read. nil is slog.Default().
+	Log *slog.Logger
+	// Trace is told of every stage that is called, from many goroutines.
+	Trace chain.Tracer
+
+	// Clock is the time that limits, waits and timings go by. nil is the real
+	// one.
+	Clock chain.Clock
+	// Store stands in for the store of the manifest. The host closes it.
+	Store store.Store
+	// Wrap puts something around a stage, such as a fault to be tested. nil
+	// leaves them as they are.
+	Wrap func(name string, s chain.Stage) chain.Stage
+}
+
+// idleLimit is how long a run may go without any hook before the host takes
+// it for lost: ADK gives some runs no end.
+const idleLimit = time.Hour
+
+// sweepEvery is how often the host looks for lost runs.
+const sweepEvery = time.Minute
+
+func (o Options) log() *slog.Logger {
+	if o.Log == nil {
+		return slog.Default()
+	}
+	return o.Log
+}
+
+func (o Options) clock() chain.Clock {
+	if o.Clock == nil {
+		return chain.WallClock{}
+	}
+	return o.Clock
+}
