@@ -14,6 +14,8 @@ import (
 var (
 	ErrUnavailable = errors.New("store unavailable")
 	ErrBadNumber   = errors.New("number out of range")
+	ErrMalformed   = errors.New("malformed request")
+	ErrNoUser      = errors.New("store: owner without a user id")
 	ErrUnknownID   = errors.New("no such reservation")
 	ErrFenced      = errors.New("claim lost")
 )
@@ -47,6 +49,11 @@ type Store interface {
 	Close(ctx context.Context) error
 }
 
+// Remembered is how long the repetition of an operation is recognised, at
+// least: an admission, a settlement, an addition to a counter, a claim that was
+// given back.
+const Remembered = time.Minute
+
 // Owner says whose a limit, a claim or a value is. Ids are any bytes; engines
 // escape them.
 type Owner struct {
@@ -67,8 +74,8 @@ const (
 )
 
 // Bucket is a token bucket: Units come back every Per, up to Burst. Per is
-// whole milliseconds. Units x Per stays below 2^53 and Burst at or below
-// MaxUnits.
+// whole milliseconds. Units x Per, reduced to lowest terms, is at most 2^53
+// and Burst at most MaxUnits.
 type Bucket struct {
 	Units int64
 	Per   time.Duration
@@ -178,7 +185,8 @@ type ClaimKey struct {
 	Key   string
 }
 
-// Claim is the state of a key after Claim.
+// Claim is the state of a key after Claim. The holder of a key that claims it
+// again keeps it, with the token that it has.
 type Claim struct {
 	State  ClaimState
 	Token  int64  // with Claimed: grows with each claim of the key, never restarts
@@ -247,4 +255,20 @@ type Tokens struct {
 	Thoughts   *int64 `json:"thoughts,omitempty"`
 	ToolUse    *int64 `json:"tool_use,omitempty"`
 	Total      *int64 `json:"total,omitempty"`
+}
+
+// Of reports whether a record is the owner's.
+func (r Record) Of(o Owner) bool {
+	return o.Kind == OwnerGlobal || o.App == r.App && (o.Kind == OwnerApp || o.User == r.User)
+}
+
+// Clone makes a copy that shares no number with the original.
+func (t Tokens) Clone() Tokens {
+	for _, n := range []**int64{&t.Prompt, &t.Candidates, &t.Cached, &t.Thoughts, &t.ToolUse, &t.Total} {
+		if *n != nil {
+			count := **n
+			*n = &count
+		}
+	}
+	return t
 }
