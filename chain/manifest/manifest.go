@@ -1,0 +1,256 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hookhost/hookhost/abi"
+)
+
+// What holds where the manifest says nothing.
+const (
+	DefaultTimeout       = 250 * time.Millisecond
+	DefaultMemory        = 32 << 20 // bytes
+	DefaultPool          = 16       // instances
+	DefaultMaxModelCalls = 500
+	DefaultStoreURL      = "memory://"
+	DefaultNamespace     = "hookhost"
+	DefaultStoreTimeout  = 50 * time.Millisecond
+	DefaultRefusal       = "The service cannot answer right now. Please try again later."
+)
+
+// Options change how a manifest is read.
+type Options struct {
+	Dev     bool   // modules need no sha256
+	Env     string // lays hooks.ENV.toml, beside hooks.toml, over it
+	Overlay string // lays this file over it; wins over Env
+}
+
+// Manifest is a checked hooks.toml, its overlay laid over it.
+type Manifest struct {
+	File          string
+	Stages        []Stage // in the order in which they run; those with mode off included
+	Store         Store
+	Limits        Limits
+	MaxModelCalls int64  // of one run, from 1
+	Version       string // 16 hex digits that change with the text, the overlay or a module
+
+	sources []*source // the overlay, if there is one, then the manifest itself
+}
+
+// Store says where shared state is kept.
+type Store struct {
+	URL       string        // memory:// redis:// rediss:// redis+sentinel:// redis+cluster://
+	Namespace string        // before every key
+	Timeout   time.Duration // of one operation, below every stage's
+	Replicas  int           // processes that share the limits, where the store cannot tell, from 1
+}
+
+// Limits says where the limits' numbers are.
+type Limits struct {
+	Plans string // the path of plans.toml; empty if there is none
+}
+
+// Load reads the manifest at path, the overlay that the options name and the
+// modules. What is wrong with them comes back as *Errors, all at once.
+func Load(path string, o Options) (*Manifest, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	return Parse(path, data, o)
+}
+
+// Parse is Load for a text at hand. The name is the path that errors show and
+// that the paths in the text are relative to.
+func Parse(name string, data []byte, o Options) (*Manifest, error) {
+	var f faults
+	base, fault := parse(name, data)
+	if fault != nil {
+		f = append(f, fault)
+	}
+	over, fault := overlay(name, o)
+	if fault != nil {
+		f = append(f, fault)
+	}
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	sources := []*source{base}
+	if over != nil {
+		over.restrict(&f, base)
+		sources = []*source{over, base}
+	}
+	m := &Manifest{File: name, sources: sources}
+	m.read(rootTable(&f, sources...), o)
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	m.Version = m.version()
+	return m, nil
+}
+
+func unreadable(path string, err error) error {
+	return &Errors{All: []*Error{(&Error{File: path}).describe("cannot be read: %w", reason(err))}}
+}
+
+// reason takes the path, which the error names already, out of a file error.
+func reason(err error) error {
+	var at *os.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+func (m *Manifest) read(t *table, o Options) {
+	require(t, "version", "write version = 1", asInt(1, 1))
+	m.MaxModelCalls = read(t, "max_model_calls", DefaultMaxModelCalls, asInt(1, 1e6))
+	m.Store = readStore(t.sub("store"))
+	m.Limits = readLimits(t.sub("limits"))
+	d := readDefaults(t.sub("defaults"))
+
+	if !t.has("order") {
+		t.errorf([]string{"order"}, "missing: list the stages in the order in which they run")
+	}
+	order := readList(t, "order", asName)
+	stages := t.sub("stage")
+	t.close()
+
+	r := stageReader{defaults: d, dev: o.Dev, modules: map[string]module{}}
+	listed, _ := t.layers[len(t.layers)-1].values["order"].([]any)
+	for i, element := range listed {
+		if name, _ := element.(string); abi.ValidName(name) && !stages.has(name) {
+			t.errorf([]string{"order", strconv.Itoa(i)}, "no table [stage.%s]: write one or take the name out", name)
+		}
+	}
+	for _, name := range order {
+		if stages.has(name) {
+			s := stages.sub(name).about("stage[" + name + "]")
+			s.stage = name
+			m.Stages = append(m.Stages, r.read(s, name, m.Store))
+		}
+	}
+	for _, name := range stages.keys() {
+		if !slices.Contains(order, name) {
+			stages.sub(name).unlisted(name)
+		}
+	}
+}
+
+// unlisted blames a stage that order leaves out.
+func (t *table) unlisted(name string) {
+	if !abi.ValidName(name) {
+		t.errorf(nil, "%q is no name: want 1 to 64 of a-z, 0-9, _ and -", name)
+		return
+	}
+	t.about("stage[" + name + "]").stage = name
+	t.errorf(nil, `not in order: add it there, or give it mode = "off" there if it must not run`)
+}
+
+func readStore(t *table) Store {
+	defer t.close()
+	return Store{
+		URL:       read(t, "url", DefaultStoreURL, asStoreURL),
+		Namespace: read(t, "namespace", DefaultNamespace, asName),
+		Timeout:   read(t, "timeout", DefaultStoreTimeout, asDuration(time.Millisecond, time.Minute)),
+		Replicas:  int(read(t, "replicas", 1, asInt(1, 1e6))),
+	}
+}
+
+var storeSchemes = []string{"memory", "redis", "rediss", "redis+sentinel", "redis+cluster"}
+
+// asStoreURL never quotes the URL: it can carry a password.
+func asStoreURL(v any) (string, error) {
+	s, err := asText(v)
+	if err != nil {
+		return "", err
+	}
+	u, err := url.Parse(s)
+	if err != nil || !slices.Contains(storeSchemes, u.Scheme) {
+		return "", errors.New("no URL of a store: want memory://, redis://, rediss://, redis+sentinel:// or redis+cluster://")
+	}
+	if (u.Scheme == "memory") != (u.Host == "") {
+		return "", errors.New("memory:// takes no host, and the others need one")
+	}
+	return s, nil
+}
+
+func readLimits(t *table) Limits {
+	defer t.close()
+	plans := read(t, "plans", "", asText)
+	if plans == "" {
+		return Limits{}
+	}
+	return Limits{Plans: t.sourceOf([]string{"plans"}).beside(plans)}
+}
+
+// defaults are what a stage takes where it says nothing.
+type defaults struct {
+	timeout time.Duration
+	memory  int64
+	pool    int64
+}
+
+var (
+	asTimeout = asDuration(time.Millisecond, 5*time.Minute)
+	asPool    = asInt(1, 1024)
+)
+
+func readDefaults(t *table) defaults {
+	defer t.close()
+	return defaults{
+		timeout: read(t, "timeout", DefaultTimeout, asTimeout),
+		memory:  read(t, "memory", DefaultMemory, asMemory),
+		pool:    read(t, "pool", DefaultPool, asPool),
+	}
+}
+
+func (m *Manifest) version() string {
+	h := sha256.New()
+	for _, s := range m.sources {
+		sum := sha256.Sum256(s.data)
+		h.Write(sum[:])
+	}
+	for _, s := range m.Stages {
+		h.Write([]byte(s.SHA256))
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// Errorf makes an error at a key of a stage, for those who find a fault later:
+// imports beyond the grants, a module of another ABI, a guest that refuses its
+// configuration. The key is dotted, below the stage: "grants", "module",
+// "config.entities.0". One that the manifest does not have is blamed on the
+// table around it; an empty one on the stage.
+func (m *Manifest) Errorf(stage, key, format string, args ...any) *Error {
+	e := m.faultAt("stage."+stage, key)
+	e.Stage, e.Key, e.subject = stage, key, "stage["+stage+"]"
+	return e.describe(format, args...)
+}
+
+// faultAt looks for the key, in the overlay first, then for what is around it.
+func (m *Manifest) faultAt(table, key string) *Error {
+	for ; key != ""; key = parent(key) {
+		for _, s := range m.sources {
+			if at, found := s.places[table+"."+key]; found {
+				return s.placeFault(at)
+			}
+		}
+	}
+	base := m.sources[len(m.sources)-1]
+	if at, found := base.places[table]; found {
+		return base.placeFault(at)
+	}
+	return &Error{File: m.File}
+}
+
+// parent takes the last part off a dotted key.
+func parent(key string) string { return key[:max(0, strings.LastIndexByte(key, '.'))] }

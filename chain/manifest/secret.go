@@ -1,0 +1,99 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Secret names a key that a stage may compute with and never sees.
+type Secret struct {
+	Name string
+	Env  string // the environment variable that holds it, or
+	File string // the file that holds it
+}
+
+// MaxSecret bounds a secret, in bytes.
+const MaxSecret = 64 << 10
+
+// Read gets the secret. The end of the last line of a file is not part of it.
+// No error shows any of it.
+func (s Secret) Read() ([]byte, error) {
+	if s.Env != "" {
+		value, found := os.LookupEnv(s.Env)
+		if !found || value == "" {
+			return nil, errors.New("the environment variable " + s.Env + " is not set")
+		}
+		return []byte(value), nil
+	}
+	info, err := os.Stat(s.File)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > MaxSecret {
+		return nil, errors.New(s.File + " is no file of at most 64 KiB that can be read")
+	}
+	value, err := os.ReadFile(s.File)
+	if err != nil {
+		return nil, errors.New(s.File + " cannot be read: " + reason(err).Error())
+	}
+	value = bytes.TrimSuffix(bytes.TrimSuffix(value, []byte("\n")), []byte("\r"))
+	if len(value) == 0 {
+		return nil, errors.New(s.File + " is empty")
+	}
+	return value, nil
+}
+
+// ReadSecrets gets all secrets of a stage. A secret that is not there is an
+// *Errors at its key.
+func (m *Manifest) ReadSecrets(s *Stage) (map[string][]byte, error) {
+	var f faults
+	values := map[string][]byte{}
+	for _, secret := range s.Secrets {
+		value, err := secret.Read()
+		if err != nil {
+			f = append(f, m.Errorf(s.Spec.Name, "secrets."+secret.Name, "%w", err))
+		}
+		values[secret.Name] = value
+	}
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	return values, nil
+}
+
+func readSecrets(t *table) []Secret {
+	var out []Secret
+	for _, name := range t.keys() {
+		if _, err := asName(name); err != nil {
+			t.known = append(t.known, name)
+			t.errorf([]string{name}, "%w", err)
+			continue
+		}
+		source := read(t, name, "", asSecretSource)
+		s := Secret{Name: name}
+		if path, found := strings.CutPrefix(source, "file:"); found {
+			s.File = path
+			if !filepath.IsAbs(path) {
+				s.File = t.sourceOf([]string{name}).beside(path)
+			}
+		}
+		s.Env, _ = strings.CutPrefix(source, "env:")
+		if s.File != "" {
+			s.Env = ""
+		}
+		if source != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// asSecretSource never quotes the value: it can be the secret itself.
+func asSecretSource(v any) (string, error) {
+	s, _ := v.(string)
+	kind, rest, _ := strings.Cut(s, ":")
+	if kind != "env" && kind != "file" || rest == "" {
+		return "", errors.New(`want "env:VAR" or "file:PATH", never the secret itself`)
+	}
+	return s, nil
+}
