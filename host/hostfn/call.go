@@ -107,6 +107,14 @@ func (s *Services) NewCall(ctx context.Context, stage *Stage, ev *abi.Event) *Ca
 	return &Call{ctx: ctx, services: s, stage: stage, ev: ev}
 }
 
+// Hook is the hook that the call is of.
+func (c *Call) Hook() abi.Hook {
+	if c.ev == nil {
+		return abi.Configure
+	}
+	return c.ev.Hook
+}
+
 // StoreAway reports whether a function returned Unavailable to the guest.
 func (c *Call) StoreAway() bool { return c.storeAway }
 
@@ -163,11 +171,7 @@ var hooksOf = func() map[string]abi.HookSet {
 
 // here checks that a function may be called at this hook.
 func (c *Call) here(function string) abi.Code {
-	hook := abi.Configure
-	if c.ev != nil {
-		hook = c.ev.Hook
-	}
-	if !hooksOf[function].Has(hook) {
+	if !hooksOf[function].Has(c.Hook()) {
 		return abi.NotAtThisHook
 	}
 	return abi.OK
