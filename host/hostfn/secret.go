@@ -1,0 +1,26 @@
+package hostfn
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+
+	"github.com/hookhost/hookhost/abi"
+)
+
+// HMACSHA256 writes the 32 bytes of a keyed hash. The secret is named, never
+// read.
+func (c *Call) HMACSHA256(name, data string, out []byte) int32 {
+	if code := c.granted("hookhost_secret.hmac_sha256", abi.Grant{Family: "secret", Name: name}); code != abi.OK {
+		return code
+	}
+	key, found := c.stage.Secrets[name]
+	switch {
+	case !found:
+		return abi.NotFound
+	case len(data) > abi.MaxValue:
+		return abi.OverLimit
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(data))
+	return fill(out, mac.Sum(nil))
+}

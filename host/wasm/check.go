@@ -1,0 +1,174 @@
+package wasm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/hookhost/hookhost/abi"
+	"github.com/hookhost/hookhost/host/hostfn"
+)
+
+func checkMagic(module []byte) error {
+	if !bytes.HasPrefix(module, []byte("\x00asm")) {
+		return ErrNotWasm
+	}
+	return nil
+}
+
+func compileWith(ctx context.Context, cache wazero.CompilationCache, module []byte) (wazero.Runtime, wazero.CompiledModule, error) {
+	engine := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().
+		WithCompilationCache(cache).
+		WithCloseOnContextDone(true).
+		WithDebugInfoEnabled(false))
+	compiled, err := engine.CompileModule(ctx, module)
+	if err != nil {
+		_ = engine.Close(ctx)
+		return nil, nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return engine, compiled, nil
+}
+
+// check looks at the module before anything of it runs. All faults are told
+// at once.
+func (s *Stage) check() error {
+	exports := s.module.ExportedFunctions()
+	_, command := exports["_start"]
+	if _, ours := exports[abi.ExportCall]; command && !ours {
+		return ErrCommand
+	}
+	return errors.Join(checkExports(s.module), s.checkImports(), checkMemory(s.module, s.cfg.Memory))
+}
+
+type signature struct{ params, results []api.ValueType }
+
+func (t signature) String() string {
+	names := func(types []api.ValueType) string {
+		list := make([]string, len(types))
+		for i, v := range types {
+			list[i] = api.ValueTypeName(v)
+		}
+		return "(" + strings.Join(list, ", ") + ")"
+	}
+	return names(t.params) + " -> " + names(t.results)
+}
+
+func signatureOf(f api.FunctionDefinition) signature {
+	return signature{f.ParamTypes(), f.ResultTypes()}
+}
+
+func (t signature) equal(o signature) bool {
+	return slices.Equal(t.params, o.params) && slices.Equal(t.results, o.results)
+}
+
+var i32, i64 = []api.ValueType{api.ValueTypeI32}, []api.ValueType{api.ValueTypeI64}
+
+var abiExports = []struct {
+	name     string
+	sig      signature
+	required bool
+}{
+	{abi.ExportABI, signature{nil, i64}, true},
+	{abi.ExportCall, signature{i32, i64}, true},
+	{abi.ExportConfigure, signature{nil, i32}, false},
+	{abi.ExportInitialize, signature{nil, nil}, false},
+	{"_start", signature{nil, nil}, false},
+}
+
+func checkExports(m wazero.CompiledModule) error {
+	var errs []error
+	functions := m.ExportedFunctions()
+	for _, want := range abiExports {
+		have, found := functions[want.name]
+		switch {
+		case !found && want.required:
+			errs = append(errs, fmt.Errorf("%w: %s %s is missing", ErrExport, want.name, want.sig))
+		case found && !signatureOf(have).equal(want.sig):
+			errs = append(errs, fmt.Errorf("%w: %s is %s and should be %s", ErrExport, want.name, signatureOf(have), want.sig))
+		}
+	}
+	if m.ExportedMemories()[abi.ExportMemory] == nil {
+		errs = append(errs, fmt.Errorf("%w: %s is missing", ErrExport, abi.ExportMemory))
+	}
+	return errors.Join(errs...)
+}
+
+func checkMemory(m wazero.CompiledModule, limit uint64) error {
+	if len(m.ImportedMemories()) > 0 {
+		return fmt.Errorf("%w: a memory", ErrImport)
+	}
+	for _, memory := range m.ExportedMemories() {
+		if least := uint64(memory.Min()) << 16; least > limit {
+			return fmt.Errorf("%w: %d bytes to begin with, and the limit is %d", ErrMemory, least, limit)
+		}
+	}
+	return nil
+}
+
+// checkImports sees to it that every import exists and is granted.
+func (s *Stage) checkImports() error {
+	table := map[string]hostfn.Function{}
+	for _, f := range hostfn.Table() {
+		table[f.Module+"."+f.Name] = f
+	}
+	wasi, err := s.wasiFunctions()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, imported := range s.module.ImportedFunctions() {
+		module, name, _ := imported.Import()
+		full := module + "." + name
+		ours, known := table[full]
+		want := signatureOfImport(ours)
+		if module == wasi_snapshot_preview1.ModuleName {
+			want, known = wasi[name]
+		}
+		switch {
+		case !known:
+			errs = append(errs, fmt.Errorf("%w: %s", ErrImport, full))
+		case !signatureOf(imported).equal(want):
+			errs = append(errs, fmt.Errorf("%w: %s is imported as %s and is %s", ErrImport, full, signatureOf(imported), want))
+		case ours.Grant != "" && !s.hasFamily(ours.Grant):
+			errs = append(errs, fmt.Errorf("%w: %s needs the grant %s", ErrNotGranted, full, grantForms[ours.Grant]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+var grantForms = map[string]string{
+	"limit": "limit:NAME", "usage": "usage:read or usage:write", "kv": "kv:NAME", "claim": "claim:NAME", "secret": "secret:NAME",
+}
+
+func (s *Stage) hasFamily(family string) bool {
+	return slices.ContainsFunc(s.cfg.Grants, func(g abi.Grant) bool { return g.Family == family })
+}
+
+func signatureOfImport(f hostfn.Function) signature {
+	params := make([]api.ValueType, len(f.Params))
+	for i, p := range f.Params {
+		params[i] = api.ValueType(p)
+	}
+	return signature{params, i32}
+}
+
+// wasiFunctions knows the WASI functions that stock toolchains import.
+func (s *Stage) wasiFunctions() (map[string]signature, error) {
+	compiled, err := wasi_snapshot_preview1.NewBuilder(s.engine).Compile(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	defer compiled.Close(context.Background())
+	functions := map[string]signature{}
+	for name, f := range compiled.ExportedFunctions() {
+		functions[name] = signatureOf(f)
+	}
+	return functions, nil
+}

@@ -1,0 +1,155 @@
+package wasm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/hookhost/hookhost/abi"
+	"github.com/hookhost/hookhost/chain"
+	"github.com/hookhost/hookhost/host/hostfn"
+)
+
+// Stage is a module in the chain.
+type Stage struct {
+	cfg      Config
+	services *hostfn.Services
+	facts    hostfn.Stage
+	log      *slog.Logger
+	release  func() // of the shared code
+
+	engine wazero.Runtime
+	module wazero.CompiledModule
+	pool   *pool
+	hooks  abi.HookSet
+}
+
+var _ chain.Stage = (*Stage)(nil)
+
+func newStage(cfg Config, services *hostfn.Services, log *slog.Logger, release func()) *Stage {
+	s := &Stage{cfg: cfg, services: services, log: log, release: release}
+	s.facts.Name, s.facts.Grants, s.facts.Config, s.facts.Secrets = cfg.Name, cfg.Grants, cfg.Config, cfg.Secrets
+	s.facts.Shadow, s.facts.Local, s.facts.Output = cfg.Shadow, cfg.Local, cfg.Output
+	s.pool = newPool(cfg.Pool, func(ctx context.Context) (instance, error) {
+		in, err := s.start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return in, nil
+	})
+	return s
+}
+
+// first starts the instance that tells what the module wants.
+func (s *Stage) first(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	in, err := s.start(ctx)
+	if err != nil {
+		return err
+	}
+	ask := in.module.ExportedFunction(abi.ExportABI)
+	c := s.services.NewCall(ctx, &s.facts, nil)
+	in.output.call = c
+	wants, err := ask.Call(context.WithValue(ctx, callKey{}, c))
+	in.output.end()
+	if err != nil {
+		in.close(ctx)
+		return &startError{step: abi.ExportABI, err: failure(ctx, ctx, err, in.outOfMemory(), false)}
+	}
+	s.pool.idle = append(s.pool.idle, in)
+	s.hooks = abi.HookSet(uint32(wants[0]))
+	switch {
+	case wants[0]>>32 != 0:
+		return fmt.Errorf("%w: bits %#x", ErrFeature, wants[0]>>32)
+	case s.hooks&^abi.AllHooks != 0:
+		return fmt.Errorf("%w: bits %#x", ErrHooks, uint32(s.hooks&^abi.AllHooks))
+	}
+	return nil
+}
+
+// Hooks are those that the module asks for.
+func (s *Stage) Hooks() abi.HookSet { return s.hooks }
+
+// Dropped counts the lines of output that were not written.
+func (s *Stage) Dropped() int64 { return s.facts.Dropped() }
+
+// Call runs the guest once. Its errors are a *chain.Failure.
+func (s *Stage) Call(caller context.Context, ev *abi.Event) (v abi.Verdict, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("stage panicked", "stage", s.cfg.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			v, err = abi.Verdict{}, &chain.Failure{Cause: chain.CauseTrap, Err: errors.New("panic in the host")}
+		}
+	}()
+	ctx, cancel := context.WithTimeout(caller, s.cfg.Timeout)
+	defer cancel()
+	in, err := s.pool.get(ctx)
+	if err != nil {
+		return abi.Verdict{}, noInstance(caller, err)
+	}
+	good := false
+	defer func() { s.pool.put(ctx, in, good) }()
+
+	c := s.services.NewCall(ctx, &s.facts, ev)
+	packed, err := in.call(ctx, c)
+	if err != nil {
+		return abi.Verdict{}, failure(caller, ctx, err, in.outOfMemory(), c.StoreAway())
+	}
+	good = true
+	return verdict(c, packed)
+}
+
+var errNoSlot = errors.New("every instance is in use")
+
+// noInstance is why a call got no instance.
+func noInstance(caller context.Context, err error) *chain.Failure {
+	var f *chain.Failure
+	switch {
+	case errors.Is(caller.Err(), context.Canceled):
+		return &chain.Failure{Cause: chain.CauseCancelled, Err: caller.Err()}
+	case errors.Is(err, errNoSlot):
+		return &chain.Failure{Cause: chain.CausePoolFull, Err: err}
+	case errors.As(err, &f):
+		return &chain.Failure{Cause: f.Cause, Err: err}
+	}
+	return &chain.Failure{Cause: chain.CauseTrap, Err: err}
+}
+
+func verdict(c *hostfn.Call, packed uint64) (abi.Verdict, error) {
+	kind, wait, ok := abi.Unpack(packed)
+	if !ok {
+		return abi.Verdict{}, &chain.Failure{Cause: chain.CauseBadVerdict, Err: fmt.Errorf("%#x is no verdict", packed)}
+	}
+	v, err := c.Verdict(kind, wait)
+	if err != nil {
+		return abi.Verdict{}, &chain.Failure{Cause: chain.CauseBadVerdict, Err: err}
+	}
+	if kind != abi.Fail {
+		return v, nil
+	}
+	if c.StoreAway() {
+		return v, &chain.Failure{Cause: chain.CauseStore, Err: errors.New("the stage could not decide: the store was unavailable")}
+	}
+	return v, &chain.Failure{Cause: chain.CauseFail, Err: errors.New("the stage could not decide")}
+}
+
+// Close frees all the instances and, with the last stage of a module, its
+// code. It waits for nothing: no call is running any more.
+func (s *Stage) Close(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	s.pool.close(ctx)
+	var errs []error
+	if s.module != nil {
+		errs = append(errs, s.module.Close(ctx))
+	}
+	if s.engine != nil {
+		errs = append(errs, s.engine.Close(ctx))
+	}
+	s.release()
+	return errors.Join(errs...)
+}
