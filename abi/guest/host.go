@@ -1,9 +1,8 @@
 package guest
 
 // Host is the set of imported functions, one method each, on Go values. In a
-// Wasm guest the methods call the imports; a native test puts any other
-// implementation in their place with SetHost. The meaning of each is in
-// abi/README.md.
+// Wasm guest the imports take their place; natively a Module runs over any
+// implementation. The meaning of each is in abi/README.md.
 type Host interface {
 	Head(buf []byte) int32
 	Text(field int32, buf []byte) int32
