@@ -174,3 +174,12 @@ func (b broken) Call(context.Context, *abi.Event) (abi.Verdict, error) {
 }
 
 func (b broken) Close(context.Context) error { return nil }
+
+// Hooks tells what each stage asks for, by its name.
+func (c *Chain) Hooks() map[string]abi.HookSet {
+	hooks := make(map[string]abi.HookSet, len(c.entries))
+	for _, e := range c.entries {
+		hooks[e.Spec.Name] = e.Stage.Hooks()
+	}
+	return hooks
+}

@@ -1,0 +1,5 @@
+package main
+
+import "context"
+
+func testScenarios(ctx context.Context, c *command) error { return errUsage }
