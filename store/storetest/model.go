@@ -45,8 +45,8 @@ func timeFor(b store.Bucket, units *big.Rat) *big.Int {
 	return ceil(new(big.Rat).Quo(units, rate(b)))
 }
 
-// at refills to now.
-func (m Model) at(b store.Bucket, now int64) Model {
+// At refills to now.
+func (m Model) At(b store.Bucket, now int64) Model {
 	per := rate(b).Denom().Int64()
 	if m.Level == nil || m.until != nil && big.NewInt(now).Cmp(m.until) >= 0 {
 		return Model{Level: integer(b.Burst), Per: per, Stamp: now}
@@ -78,7 +78,7 @@ func (m *Model) look(b store.Bucket, now int64) Model {
 	if m.until != nil && big.NewInt(now).Cmp(m.until) >= 0 {
 		*m = Model{}
 	}
-	return m.at(b, now)
+	return m.At(b, now)
 }
 
 // Balance is the level, floored.

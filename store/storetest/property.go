@@ -15,7 +15,7 @@ import (
 // of many sequences each, since rapid makes a hundred of them a check.
 var modelRules = []rule{
 	{"model/takes, settlements, plan changes and clock steps agree with rationals", func(w *world) {
-		for range 30 {
+		for range 50 {
 			rapid.Check(w.t, func(t *rapid.T) { newSequence(t, w.failing(t)).run() })
 		}
 	}},
