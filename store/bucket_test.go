@@ -70,7 +70,13 @@ func FuzzLevel(f *testing.F) {
 		require.Equal(t, balance.Int64(), after.Units)
 
 		corrected := model
-		require.Equal(t, corrected.Correct(b, delta, now).Int64(), level.Add(b, delta).Units)
+		added := level.Add(b, delta)
+		require.Equal(t, corrected.Correct(b, delta, now).Int64(), added.Units)
+		if corrected.Level != nil {
+			require.Zero(t, corrected.Level.Cmp(rational(added.Units, added.Rest, added.Per)))
+		} else {
+			require.Equal(t, store.Full(b, level.Stamp), added)
+		}
 	})
 }
 
