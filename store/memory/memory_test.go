@@ -1,0 +1,15 @@
+package memory_test
+
+import (
+	"testing"
+
+	"github.com/hookhost/hookhost/store/memory"
+	"github.com/hookhost/hookhost/store/storetest"
+)
+
+func TestConformance(t *testing.T) {
+	storetest.Run(t, func(*testing.T) storetest.Engine {
+		clock := storetest.NewClock()
+		return storetest.Engine{Store: memory.New(clock), Clock: clock}
+	})
+}
