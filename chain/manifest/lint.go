@@ -70,11 +70,13 @@ func (l *linter) policies(s Stage) {
 		key    string
 		policy chain.Policy
 	}{{"on_error", s.Spec.OnError}, {"on_load_error", s.Spec.OnLoadError}, {"on_store_error", s.Spec.OnStore}} {
-		switch {
+		switch { // the others follow on_error: one finding says it
 		case s.Spec.Role == chain.Observer && p.policy == chain.Closed:
 			l.add(RuleObserverClosed, Warning, s, p.key, "an observer that fails would stop the turns that it only looks at: open is the default for it")
+			return
 		case s.Spec.Role == chain.Transformer && p.policy == chain.Open:
 			l.add(RuleTransformerOpen, Warning, s, p.key, "when this stage fails, the unchanged text goes through")
+			return
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"slices"
@@ -111,7 +112,7 @@ func reason(err error) error {
 }
 
 func (m *Manifest) read(t *table, o Options) {
-	require(t, "version", "write version = 1", asInt(1, 1))
+	need(t, "version", "write version = 1", asVersion)
 	m.MaxModelCalls = read(t, "max_model_calls", DefaultMaxModelCalls, asInt(1, 1e6))
 	m.Store = readStore(t.sub("store"))
 	m.Limits = readLimits(t.sub("limits"))
@@ -143,6 +144,13 @@ func (m *Manifest) read(t *table, o Options) {
 			stages.sub(name).unlisted(name)
 		}
 	}
+}
+
+func asVersion(v any) (int64, error) {
+	if n, _ := v.(int64); n != 1 {
+		return 0, fmt.Errorf("%v is no version that this host reads: want 1", quote(v))
+	}
+	return 1, nil
 }
 
 // unlisted blames a stage that order leaves out.

@@ -47,7 +47,7 @@ func pin(name string, data []byte, open func(path string) module) ([]byte, []Pin
 	for _, stage := range stages.keys() {
 		t := stages.sub(stage).about("stage[" + stage + "]")
 		t.stage = stage
-		path := require(t, "module", "give the path of the .wasm file", asText)
+		path := need(t, "module", "give the path of the .wasm file", asText)
 		if path == "" {
 			continue
 		}

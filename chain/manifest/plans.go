@@ -93,8 +93,8 @@ func ParsePlans(name string, data []byte) (*Plans, error) {
 }
 
 func (p *Plans) read(t *table) {
-	p.Version = require(t, "version", `name this state of the plans, such as version = "2026-11-30"`, asText)
-	p.Default = require(t, "default", "name the plan of users without an override", asName)
+	p.Version = need(t, "version", `name this state of the plans, such as version = "2026-11-30"`, asText)
+	p.Default = need(t, "default", "name the plan of users without an override", asName)
 	p.Plans = readPlans(t.sub("plan"))
 	p.App = readLimitsOf(t.sub("app").about("app"))
 	p.Global = readLimitsOf(t.sub("global").about("global"))
@@ -152,7 +152,7 @@ func readLimitsOf(t *table) map[string]Limit {
 			continue
 		}
 		if _, err := asName(name); err != nil {
-			t.errorf([]string{name}, "%w", err)
+			t.blame(t.layerOf(name).source, name, "%w", err)
 			continue
 		}
 		if !t.isTable(name) {
@@ -199,8 +199,8 @@ func readLimit(t *table, name string) Limit {
 
 func readBucket(t *table) *Bucket {
 	return &Bucket{
-		Rate:         require(t, "rate", `write how fast it fills, such as rate = "20/min"`, asRate),
-		Burst:        require(t, "burst", "write what the full bucket holds", asUnits),
+		Rate:         need(t, "rate", `write how fast it fills, such as rate = "20/min"`, asRate),
+		Burst:        need(t, "burst", "write what the full bucket holds", asUnits),
 		Estimate:     read(t, "estimate", 0, asUnits),
 		TurnEstimate: read(t, "turn_estimate", 0, asUnits),
 		MaxWait:      read(t, "max_wait", 0, asMaxWait),
@@ -209,8 +209,8 @@ func readBucket(t *table) *Bucket {
 
 func readLease(t *table) *Lease {
 	return &Lease{
-		Max:     require(t, "max", "write how many may go on at once", asUnits),
-		Expires: require(t, "expires", `write after which silence a holder loses it, such as expires = "30s"`, asExpiry),
+		Max:     need(t, "max", "write how many may go on at once", asUnits),
+		Expires: need(t, "expires", `write after which silence a holder loses it, such as expires = "30s"`, asExpiry),
 	}
 }
 
@@ -221,7 +221,7 @@ func readOverrides(t *table, plans map[string]*Plan) map[string]Override {
 	for _, user := range t.keys() {
 		one := t.sub(user).about("override")
 		o := Override{
-			Plan:  require(one, "plan", "name the plan", asName),
+			Plan:  need(one, "plan", "name the plan", asName),
 			App:   read(one, "app", "", asText),
 			Until: read(one, "until", time.Time{}, asInstant),
 			Note:  read(one, "note", "", asText),

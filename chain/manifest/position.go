@@ -23,6 +23,8 @@ type place struct {
 	last   int  // where the last part of the key begins
 	value  span // empty for a table header
 	inline bool // within an inline table or an array
+
+	implied bool // a table that is named on the way to another key
 }
 
 // positions maps the dotted path of a key to its place. Elements of arrays are
@@ -91,8 +93,9 @@ func (s *scanner) header() []string {
 		} else if n > 0 {
 			path = append(path, strconv.Itoa(n-1))
 		}
+		where.implied = !last
+		s.note(path, where)
 	}
-	s.note(path, where)
 	s.skipTo("\n")
 	return path
 }
@@ -111,20 +114,21 @@ func (s *scanner) pair(context []string, inline bool) {
 	for i, name := range names {
 		path = append(path, name)
 		if i < len(names)-1 {
-			s.note(path, where)
+			implied := where
+			implied.implied = true
+			s.note(path, implied)
 		}
 	}
 	where.value.start = s.at
-	s.note(path, where)
 	s.value(path)
 	where.value.end = s.at
 	s.places[dotted(path...)] = where
 }
 
-// note keeps the first place of a path: a table can be opened in more than one.
+// note keeps the first place of a table, or the one of its own header.
 func (s *scanner) note(path []string, where place) {
 	at := dotted(path...)
-	if _, known := s.places[at]; !known {
+	if known, found := s.places[at]; !found || known.implied && !where.implied {
 		s.places[at] = where
 	}
 }

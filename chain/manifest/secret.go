@@ -66,7 +66,7 @@ func readSecrets(t *table) []Secret {
 	for _, name := range t.keys() {
 		if _, err := asName(name); err != nil {
 			t.known = append(t.known, name)
-			t.errorf([]string{name}, "%w", err)
+			t.blame(t.layerOf(name).source, name, "%w", err)
 			continue
 		}
 		source := read(t, name, "", asSecretSource)

@@ -50,17 +50,28 @@ func (r *stageReader) read(t *table, name string, store Store) Stage {
 
 	checkGrants(t, s)
 	checkSecrets(t, s)
+	checkTimeout(t, s, store)
+	return s
+}
+
+// checkTimeout keeps a slow store from looking like a slow stage: the policies
+// tell the two apart.
+func checkTimeout(t *table, s Stage, store Store) {
+	if l := t.layerOf("timeout"); l != nil {
+		if _, err := asTimeout(l.values["timeout"]); err != nil {
+			return // blamed already
+		}
+	}
 	if s.Spec.Timeout <= store.Timeout {
-		t.errorf([]string{"timeout"}, "%s is not above the store's timeout of %s, so a store that is slow would count as a stage that is: raise it or lower store.timeout",
+		t.errorf([]string{"timeout"}, "%s is not above the store's timeout of %s: raise it or lower store.timeout",
 			short(s.Spec.Timeout), short(store.Timeout))
 	}
-	return s
 }
 
 func readSpec(t *table, name string, d defaults) chain.Spec {
 	s := chain.Spec{
 		Name:    name,
-		Role:    require(t, "role", "want observer, transformer, responder", as[chain.Role]),
+		Role:    need(t, "role", "want observer, transformer, responder", as[chain.Role]),
 		Mode:    read(t, "mode", chain.Enforce, as[chain.Mode]),
 		Hooks:   readHooks(t),
 		Apps:    readGlobs(t, "apps"),
@@ -187,7 +198,7 @@ const MaxModule = 64 << 20
 
 // readModule reads the stage's module and compares its hash.
 func (r *stageReader) readModule(t *table, s *Stage) {
-	path := require(t, "module", "give the path of the .wasm file", asText)
+	path := need(t, "module", "give the path of the .wasm file", asText)
 	pin := read(t, "sha256", "", asHash)
 	s.Pinned = pin != ""
 	if path == "" {

@@ -124,7 +124,7 @@ func (t *table) close() {
 	for _, l := range t.layers {
 		for key := range l.values {
 			if !slices.Contains(t.known, key) {
-				t.blame(l.source, key, "unknown key: want one of %s", list(t.known))
+				t.blame(l.source, key, "unknown key: want %s", list(t.known))
 			}
 		}
 	}
@@ -145,8 +145,8 @@ func read[T any](t *table, key string, fallback T, want func(any) (T, error)) T 
 	return v
 }
 
-// require is read for a key that must be there.
-func require[T any](t *table, key, why string, want func(any) (T, error)) T {
+// need is read for a key that must be there.
+func need[T any](t *table, key, why string, want func(any) (T, error)) T {
 	var zero T
 	if !t.has(key) && len(t.layers) > 0 {
 		t.errorf([]string{key}, "missing: %s", why)
