@@ -1,0 +1,15 @@
+;; Calls functions with pointers outside its memory and with a key of 1 MiB, and cannot decide unless each gives its code.
+(module
+  (import "hookhost" "get" (func $get (param i32 i32 i32 i32) (result i32)))
+  (import "hookhost" "head" (func $head (param i32 i32) (result i32)))
+  (import "hookhost_kv" "get" (func $kv (param i32 i32 i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 32)
+  (func (export "hookhost_abi_1") (result i64) i64.const 0x7ffe)
+  (func (export "hookhost_call") (param $hook i32) (result i64)
+    (if (i32.ne (i32.const -4) (call $get (i32.const 0xfffffff0) (i32.const 10) (i32.const 0) (i32.const 10))) (then (return (i64.const 5))))
+    (if (i32.ne (i32.const -4) (call $get (i32.const 5) (i32.const 2) (i32.const 0x1ffffff) (i32.const 10))) (then (return (i64.const 5))))
+    (if (i32.ne (i32.const -4) (call $head (i32.const 64) (i32.const 0xffffffff))) (then (return (i64.const 5))))
+    (if (i32.ne (i32.const -4) (call $kv (i32.const 0) (i32.const 5) (i32.const 0x200000) (i32.const 1) (i32.const 64) (i32.const 8))) (then (return (i64.const 5))))
+    (if (i32.ne (i32.const -6) (call $kv (i32.const 0) (i32.const 5) (i32.const 0) (i32.const 0x100000) (i32.const 64) (i32.const 8))) (then (return (i64.const 5))))
+    i64.const 1)
+  (data (i32.const 0) "cache/x"))

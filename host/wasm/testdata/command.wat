@@ -1,0 +1,4 @@
+;; A command, and nothing of the ABI.
+(module
+  (memory (export "memory") 1)
+  (func (export "_start")))

@@ -1,0 +1,31 @@
+;; Takes one turn. While the store is away it does as its setting away says: open is allowed and noted, anything else is refused.
+(module
+  (import "hookhost_limit" "take" (func $take (param i32 i32 i64 i32 i32) (result i32)))
+  (import "hookhost" "config" (func $config (param i32 i32 i32 i32) (result i32)))
+  (import "hookhost" "note" (func $note (param i32 i32 i32 i32) (result i32)))
+  (import "hookhost" "refuse" (func $refuse (param i32 i32 i32 i32 i64) (result i32)))
+  (memory (export "memory") 1)
+  (func (export "hookhost_abi_1") (result i64) i64.const 0x7ffe)
+  (func (export "hookhost_call") (param $hook i32) (result i64)
+    (if (i32.lt_s (call $take (i32.const 0) (i32.const 4) (i64.const 1) (i32.const 256) (i32.const 24)) (i32.const 0))
+      (then
+        (drop (call $config (i32.const 16) (i32.const 4) (i32.const 288) (i32.const 16)))
+        (if (i32.eq (i32.load8_u (i32.const 288)) (i32.const 0x6f))
+          (then
+            (drop (call $note (i32.const 32) (i32.const 5) (i32.const 48) (i32.const 9)))
+            (return (i64.const 1))))
+        (drop (call $refuse (i32.const 64) (i32.const 17) (i32.const 96) (i32.const 20) (i64.const 0)))
+        (return (i64.const 3))))
+    (if (i32.ge_u (i32.load (i32.const 256)) (i32.const 2))
+      (then
+        (drop (call $refuse (i32.const 128) (i32.const 10) (i32.const 160) (i32.const 15) (i64.load (i32.const 264))))
+        (return (i64.const 3))))
+    i64.const 1)
+  (data (i32.const 0) "turn")
+  (data (i32.const 16) "away")
+  (data (i32.const 32) "limit")
+  (data (i32.const 48) "unlimited")
+  (data (i32.const 64) "limit.unavailable")
+  (data (i32.const 96) "The service is busy.")
+  (data (i32.const 128) "limit.turn")
+  (data (i32.const 160) "Too many turns."))

@@ -1,0 +1,7 @@
+;; Never comes back.
+(module
+  (memory (export "memory") 1)
+  (func (export "hookhost_abi_1") (result i64) i64.const 0x7ffe)
+  (func (export "hookhost_call") (param $hook i32) (result i64)
+    (loop $again (br $again))
+    i64.const 1))

@@ -1,0 +1,7 @@
+;; Grows until it gets no more, and goes on.
+(module
+  (memory (export "memory") 1)
+  (func (export "hookhost_abi_1") (result i64) i64.const 0x7ffe)
+  (func (export "hookhost_call") (param $hook i32) (result i64)
+    (loop $again (br_if $again (i32.ne (memory.grow (i32.const 16)) (i32.const -1))))
+    i64.const 1))

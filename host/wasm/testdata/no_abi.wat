@@ -1,0 +1,3 @@
+;; A module with nothing of the ABI.
+(module
+  (func (export "hello")))

@@ -1,0 +1,6 @@
+;; Traps when it is asked what it wants.
+(module
+  (memory (export "memory") 1)
+  (func (export "hookhost_abi_1") (result i64) unreachable)
+  (func (export "hookhost_call") (param $hook i32) (result i64)
+    i64.const 1))

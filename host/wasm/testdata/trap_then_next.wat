@@ -1,0 +1,20 @@
+;; Traps on boom with its counter raised and its lock taken; otherwise answers ok and the counter, and cannot decide with the lock taken.
+(module
+  (import "hookhost" "text" (func $text (param i32 i32 i32) (result i32)))
+  (import "hookhost" "answer" (func $answer (param i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (func (export "hookhost_abi_1") (result i64) i64.const 0x7ffe)
+  (func (export "hookhost_call") (param $hook i32) (result i64)
+    (drop (call $text (i32.const 5) (i32.const 0) (i32.const 64)))
+    (if (i32.and (i32.eq (i32.load8_u (i32.const 0)) (i32.const 0x62)) (i32.eq (i32.load8_u (i32.const 1)) (i32.const 0x6f)))
+      (then
+        (global.set $counter (i32.add (global.get $counter) (i32.const 1)))
+        (global.set $lock (i32.const 1))
+        unreachable))
+    (if (global.get $lock) (then (return (i64.const 5))))
+    (i32.store8 (i32.const 103) (i32.add (i32.const 0x30) (global.get $counter)))
+    (drop (call $answer (i32.const 1) (i32.const 100) (i32.const 4)))
+    i64.const 3)
+  (global $counter (mut i32) (i32.const 0))
+  (global $lock (mut i32) (i32.const 0))
+  (data (i32.const 100) "ok 0"))

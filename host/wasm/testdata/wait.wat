@@ -1,0 +1,6 @@
+;; Waits 1500 ms.
+(module
+  (memory (export "memory") 1)
+  (func (export "hookhost_abi_1") (result i64) i64.const 0x7ffe)
+  (func (export "hookhost_call") (param $hook i32) (result i64)
+    i64.const 0x000005dc00000004))
