@@ -54,7 +54,7 @@ func ibanAt(text string, start int) (end int, open bool) {
 	var chars [34]byte
 	n, length, digits := 0, 2, 0
 	for at := start; n < length; {
-		if n > 4 || n == 4 && at < len(text) {
+		if n >= 4 {
 			at += separator(text, at)
 		}
 		if at == len(text) {
