@@ -52,7 +52,8 @@ var issuers = [...]issuer{
 	{6761, 6763, l13to19},         // Maestro
 }
 
-func (card) find(text string, spans []span) []span {
+func (card) find(text string) []span {
+	var spans []span
 	for at := 0; at < len(text); at++ {
 		if !isDigit(text[at]) {
 			continue

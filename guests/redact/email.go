@@ -9,7 +9,8 @@ const (
 	maxDomain = 253
 )
 
-func (email) find(text string, spans []span) []span {
+func (email) find(text string) []span {
+	var spans []span
 	for at := range len(text) {
 		if text[at] != '@' {
 			continue

@@ -26,7 +26,8 @@ const maxIBAN = 34 + 33*3
 // one sentence in a hundred that begins like an IBAN would be one.
 const minAccountDigits = 8
 
-func (iban) find(text string, spans []span) []span {
+func (iban) find(text string) []span {
+	var spans []span
 	for at := range len(text) {
 		if end, _ := ibanAt(text, at); end > 0 {
 			spans = append(spans, span{start: at, end: end})

@@ -24,7 +24,7 @@ type redactor struct{ rules []rule }
 // whole masks a value that is all there.
 func (r *redactor) whole(c *guest.Call) guest.Verdict {
 	for p := range passages(c) {
-		p.mask(findAll(r.rules, p.text), 0)
+		p.mask(findAll(r.rules, p.text, 0), 0)
 	}
 	return c.Done()
 }
@@ -37,12 +37,12 @@ func (r *redactor) chunk(c *guest.Call) guest.Verdict {
 		key := "before " + p.kind()
 		before, _ := c.Op().Get(key)
 		text := before + p.text
-		spans := findAll(r.rules, text)
+		spans := findAll(r.rules, text, len(before))
 		cut := len(text)
 		if !p.final() {
 			cut = max(judged(r.rules, text, spans), len(before))
 		}
-		p.mask(within(spans, len(before), cut), len(before))
+		p.mask(upTo(spans, cut), len(before))
 		p.hold(len(text) - cut)
 		if err := c.Op().Set(key, p.lookBehind(text[:cut])); err != nil {
 			return guest.Fail

@@ -11,8 +11,8 @@ import (
 // on the match, on up to lookBehind bytes before it and on one character
 // behind it, and on nothing else: that is what lets a stream be cut.
 type entity interface {
-	// find appends what it finds. Spans may overlap.
-	find(text string, spans []span) []span
+	// find finds what there is. Spans may overlap.
+	find(text string) []span
 	// open returns where the end of the text begins that may become a match,
 	// or a longer one, with what follows; len(text) if there is none.
 	open(text string) int

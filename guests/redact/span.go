@@ -11,16 +11,18 @@ type span struct {
 	with       string
 }
 
-// findAll finds what the rules find, sorted and without overlaps. Of spans
-// that overlap the union is taken, so that no end of one is left, with the
-// replacement of the widest.
-func findAll(rules []rule, text string) []span {
+// findAll finds what the rules find from a byte on; what stands before it is
+// only looked at. The spans are sorted and do not overlap: the union is taken
+// of those that do, so that no end of one is left, with the replacement of the
+// widest.
+func findAll(rules []rule, text string, from int) []span {
 	var all []span
 	for _, r := range rules {
-		from := len(all)
-		all = r.entity.find(text, all)
-		for i := from; i < len(all); i++ {
-			all[i].with = r.replace(text[all[i].start:all[i].end])
+		for _, s := range r.entity.find(text) {
+			if s.start >= from {
+				s.with = r.replace(text[s.start:s.end])
+				all = append(all, s)
+			}
 		}
 	}
 	return union(all)
@@ -62,13 +64,12 @@ func judged(rules []rule, text string, spans []span) int {
 	return cut
 }
 
-// within returns the spans from one byte to another.
-func within(spans []span, from, to int) []span {
-	var in []span
-	for _, s := range spans {
-		if from <= s.start && s.end <= to {
-			in = append(in, s)
+// upTo returns the spans that end at a byte or before.
+func upTo(spans []span, end int) []span {
+	for i, s := range spans {
+		if s.end > end {
+			return spans[:i]
 		}
 	}
-	return in
+	return spans
 }
