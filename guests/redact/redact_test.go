@@ -212,4 +212,12 @@ func TestABadConfigurationSaysWhatThereIs(t *testing.T) {
 		{Key: "strategies.phone", Value: `no entity "phone": there are card, email, iban`},
 		{Key: "entity", Value: `no key "entity": there are entities, strategies, strategy`},
 	}, h.Rejected)
+
+	for _, noList := range []string{"card", "[]"} {
+		h := &guesttest.Host{Config: map[string]string{"entities": noList}}
+		require.False(t, h.Configure(hooks()))
+		assert.Equal(t, []abi.Note{
+			{Key: "entities", Value: "a list of entities is wanted: there are card, email, iban"},
+		}, h.Rejected)
+	}
 }

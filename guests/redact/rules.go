@@ -81,6 +81,8 @@ func (r *redactor) configure(c *guest.Config) {
 	for _, key := range c.Keys() {
 		top, name, _ := strings.Cut(key, ".")
 		switch {
+		case key == "entities":
+			c.Reject(key, "a list of entities is wanted: there are "+strings.Join(entityNames(), ", "))
 		case top == "entities", key == "strategy":
 		case top == "strategies" && name != "":
 			if !hasEntity(name) {

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -124,10 +125,8 @@ func (h functions) LeafSplice(index, start, end int32, text string) int32 {
 	switch {
 	case code < 0:
 		return code
-	case !abi.Allowed(h.Event.Hook, abi.Amend):
-		return abi.NotAtThisHook
 	case leaf.ReadOnly:
-		return abi.NotGranted
+		return abi.WrongType
 	case start < 0 || end < start || int(end) > len(leaf.Text) || !validText(leaf.Text[start:end], text):
 		return abi.BadArgument
 	}
@@ -159,28 +158,25 @@ func (h functions) Get(pointer string, buf []byte) int32 {
 	if code := h.refused("hookhost.get"); code < 0 {
 		return code
 	}
-	json, found := h.Documents[pointer]
-	return find(buf, json, found)
+	value, found := h.Documents[pointer]
+	return find(buf, value, found)
 }
 
 // Edit changes the subject.
-func (h functions) Edit(op int32, pointer, json string) int32 {
+func (h functions) Edit(op int32, pointer, value string) int32 {
 	if code := h.refused("hookhost.edit"); code < 0 {
 		return code
 	}
 	e := abi.Edit{Op: abi.EditOp(op), Pointer: pointer}
 	switch e.Op {
 	case abi.EditAdd, abi.EditReplace:
-		e.Value = []byte(json)
+		if !json.Valid([]byte(value)) {
+			return abi.BadArgument
+		}
+		e.Value = []byte(value)
 	case abi.EditRemove:
 	default:
 		return abi.BadArgument
-	}
-	if !abi.Allowed(h.Event.Hook, abi.Amend) {
-		return abi.NotAtThisHook
-	}
-	if _, found := h.Documents[pointer]; !found && e.Op != abi.EditAdd {
-		return abi.NotFound
 	}
 	return h.edit(e)
 }
@@ -197,9 +193,9 @@ func (h functions) edit(e abi.Edit) int32 {
 func (h functions) Answer(kind int32, value string) int32 {
 	return h.answer("hookhost.answer", func() *abi.Answer {
 		switch {
-		case kind == abi.AnswerText && validText(value):
+		case kind == abi.AnswerText && value != "" && validText(value):
 			return &abi.Answer{Text: value}
-		case kind == abi.AnswerJSON:
+		case kind == abi.AnswerJSON && json.Valid([]byte(value)):
 			return &abi.Answer{JSON: []byte(value)}
 		}
 		return nil
@@ -209,7 +205,7 @@ func (h functions) Answer(kind int32, value string) int32 {
 // Refuse takes a refusal as the answer.
 func (h functions) Refuse(code, text string, retryMS int64) int32 {
 	return h.answer("hookhost.refuse", func() *abi.Answer {
-		if !abi.ValidCode(code) || !validText(text) || retryMS < 0 {
+		if !abi.ValidCode(code) || text == "" || !validText(text) || retryMS < 0 {
 			return nil
 		}
 		return &abi.Answer{Refusal: &abi.Refusal{Code: code, Text: text, Retry: time.Duration(retryMS) * time.Millisecond}}
@@ -300,20 +296,13 @@ func (h functions) StateAdd(scope int32, key string, delta int64, out []byte) in
 	return code
 }
 
-// Config gives a value. What only has elements or members below it is none.
+// Config gives a value.
 func (h functions) Config(key string, buf []byte) int32 {
 	if code := h.refused("hookhost.config"); code < 0 {
 		return code
 	}
-	if value, found := h.Host.Config[key]; found {
-		return give(buf, value)
-	}
-	for k := range h.Host.Config {
-		if strings.HasPrefix(k, key+".") {
-			return abi.WrongType
-		}
-	}
-	return abi.NotFound
+	value, found := h.Host.Config[key]
+	return find(buf, value, found)
 }
 
 // ConfigKey gives one of the sorted keys.

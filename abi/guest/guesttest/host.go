@@ -51,9 +51,9 @@ type Decision struct {
 	ID    int64
 }
 
-// Claim is what a claim comes to.
+// Claim is what claim says.
 type Claim struct {
-	State abi.ClaimState
+	State uint32 // abi.Claimed and so on
 	Token int64
 }
 
