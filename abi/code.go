@@ -141,22 +141,3 @@ const (
 
 // EstimateOfPlan asks take for the estimate of the user's plan.
 const EstimateOfPlan = -1
-
-// ClaimState says whose a claim's key is.
-type ClaimState uint32
-
-// The states.
-const (
-	Claimed       ClaimState = 1 + iota // the caller's, with a token
-	HeldElsewhere                       // another's
-	Completed                           // done; result gives what it came to
-)
-
-// ClaimSize is the length of the record that claim writes.
-const ClaimSize = 16
-
-// The offsets in a claim record.
-const (
-	ClaimStateAt = 0 // u32, ClaimState; four zero bytes follow
-	ClaimTokenAt = 8 // i64, with Claimed
-)

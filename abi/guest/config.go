@@ -3,17 +3,19 @@ package guest
 import "strconv"
 
 // Config is the stage's table `config` in the manifest, at Configure. Keys
-// are dotted; the elements of an array have the keys KEY.0, KEY.1 and so on.
+// are dotted; the elements of an array have the keys KEY.0, KEY.1 and so on,
+// and an array without elements is the value "[]".
 type Config struct {
 	border   border
 	rejected bool
 }
 
+const emptyList = "[]"
+
 // Get reads a value as text.
 func (c *Config) Get(key string) (value string, found bool) { return configValue(c.border, key) }
 
-// List reads the elements of an array. It is found when the key is there,
-// with elements or without.
+// List reads the elements of an array. An empty one is found and has none.
 func (c *Config) List(key string) (values []string, found bool) {
 	for i := 0; ; i++ {
 		value, ok := configValue(c.border, key+"."+strconv.Itoa(i))
@@ -25,7 +27,8 @@ func (c *Config) List(key string) (values []string, found bool) {
 	if values != nil {
 		return values, true
 	}
-	return nil, c.border.Config(key, nil) == int32(ErrWrongType)
+	value, _ := configValue(c.border, key)
+	return nil, value == emptyList
 }
 
 // Keys lists the keys of all values.

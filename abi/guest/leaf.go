@@ -79,10 +79,11 @@ func (l Leaf) Path() string {
 }
 
 // Splice replaces the bytes from start to end. It counts in the text as it
-// came, whatever was spliced before; splices do not overlap.
+// came, whatever was spliced before; splices do not overlap, and cut no
+// character. A leaf that is read-only stays as it is, and Done does not mind.
 func (l Leaf) Splice(start, end int, text string) error {
 	if l.ReadOnly {
-		return ErrNotGranted
+		return ErrWrongType
 	}
 	return l.call.edited(l.call.border.LeafSplice(l.index, int32(start), int32(end), text))
 }

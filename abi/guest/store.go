@@ -18,8 +18,8 @@ func (c *Call) KVPut(name, key, value string, ttl time.Duration) error {
 
 // Claim is the right of one of many to do something once.
 type Claim struct {
-	State abi.ClaimState
-	Token int64 // with abi.Claimed, for RenewClaim and EndClaim
+	State uint32 // abi.Claimed, abi.ClaimElsewhere or abi.ClaimDone
+	Token int64  // with abi.Claimed, for RenewClaim and EndClaim
 }
 
 // Claim takes a key for a while, or says that another holds it or that it is
@@ -30,8 +30,8 @@ func (c *Call) Claim(name, key string, ttl time.Duration) (Claim, error) {
 		return Claim{}, Error(n)
 	}
 	return Claim{
-		State: abi.ClaimState(uint32At(record[:], abi.ClaimStateAt)),
-		Token: int64At(record[:], abi.ClaimTokenAt),
+		State: uint32At(record[:], abi.ClaimState),
+		Token: int64At(record[:], abi.ClaimToken),
 	}, nil
 }
 
