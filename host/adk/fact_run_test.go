@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -472,6 +473,40 @@ func TestFact38_EscalateWithoutPartsStopsALoop(t *testing.T) {
 		p.hooks("before_agent", "after_agent"))
 }
 
+func TestFact38_EscalateInOnEventStopsALoopAtOnce(t *testing.T) {
+	p := newProbe(t, demo.Loop)
+	p.on.BeforeModelCallback = func(agent.Context, *model.LLMRequest) (*model.LLMResponse, error) { return answer("busy"), nil }
+	p.on.OnEventCallback = func(_ agent.InvocationContext, ev *session.Event) (*session.Event, error) {
+		ev.Actions.Escalate = true // on the event itself: the loop does not see one that takes its place
+		return nil, nil
+	}
+	assert.Equal(t, []string{"busy"}, p.say("hello").Texts())
+	assert.Equal(t, []string{"user: hello", "worker: busy"}, p.stored(), "no second, silent event")
+}
+
+func TestFact38_SilentAnswersStopEveryShape(t *testing.T) {
+	for shape, silent := range map[demo.Shape][]string{
+		demo.LLM: {}, demo.Transfer: {}, demo.Custom: {},
+		demo.Sequential: {"second:"}, demo.Loop: {"worker:"}, demo.Workflow: {"second:"},
+	} {
+		t.Run(string(shape), func(t *testing.T) {
+			p := newProbe(t, shape)
+			p.on.BeforeModelCallback = func(agent.Context, *model.LLMRequest) (*model.LLMResponse, error) { return answer("busy"), nil }
+			p.on.BeforeAgentCallback = func(c agent.Context) (*genai.Content, error) {
+				if len(p.hooks("before_model")) == 0 {
+					return nil, nil
+				}
+				c.WithDelta(nil).Actions().Escalate = true
+				return &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{}}, nil
+			}
+			out := p.say("hello")
+			require.NoError(t, out.Err())
+			assert.Equal(t, []string{"busy"}, out.Texts())
+			assert.Equal(t, silent, p.stored()[2:], "what a silenced agent leaves in the session")
+		})
+	}
+}
+
 func TestFact38_SiblingsGoOnAfterARefusal(t *testing.T) {
 	p := newProbe(t, demo.Sequential)
 	p.on.BeforeModelCallback = func(agent.Context, *model.LLMRequest) (*model.LLMResponse, error) { return answer("busy"), nil }
@@ -503,7 +538,8 @@ func rendezvous(t *testing.T) func() {
 		select {
 		case met <- struct{}{}:
 		case <-met:
-		case <-t.Context().Done():
+		case <-time.After(10 * time.Second):
+			assert.Fail(t, "nobody came", "hooks that should run at once")
 		}
 	}
 }

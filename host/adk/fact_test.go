@@ -328,7 +328,7 @@ func within[T any](t *testing.T, c <-chan T, what string) T {
 	}
 }
 
-// inProcess runs the rest of the test in a process of its own, because it may
+// dies runs the rest of the test in a process of its own, because it may
 // die of it. It returns true there; in the test itself it returns false and
 // what the process printed, after the process ended badly.
 func dies(t *testing.T) (child bool, output string) {
