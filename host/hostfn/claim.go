@@ -9,8 +9,8 @@ import (
 	"github.com/hookhost/hookhost/store"
 )
 
-var claimStates = map[store.ClaimState]abi.ClaimState{
-	store.Claimed: abi.Claimed, store.HeldElsewhere: abi.HeldElsewhere, store.Completed: abi.Completed,
+var claimStates = map[store.ClaimState]uint32{
+	store.Claimed: abi.Claimed, store.HeldElsewhere: abi.ClaimElsewhere, store.Completed: abi.ClaimDone,
 }
 
 func (c *Call) claim(function, name, key string) (store.ClaimKey, abi.Code) {
@@ -40,8 +40,8 @@ func (c *Call) Claim(name, key string, ttlMS int64, out []byte) int32 {
 		return code
 	}
 	record := make([]byte, abi.ClaimSize)
-	binary.LittleEndian.PutUint32(record[abi.ClaimStateAt:], uint32(claimStates[claim.State]))
-	binary.LittleEndian.PutUint64(record[abi.ClaimTokenAt:], uint64(claim.Token))
+	binary.LittleEndian.PutUint32(record[abi.ClaimState:], claimStates[claim.State])
+	binary.LittleEndian.PutUint64(record[abi.ClaimToken:], uint64(claim.Token))
 	return fill(out, record)
 }
 
