@@ -140,6 +140,15 @@ func TestATableKeepsWhatExpiresLast(t *testing.T) {
 	assert.Equal(t, 2, table.len())
 }
 
+func TestWhatIsGoneFromATableStaysGoneWhenTheClockStepsBack(t *testing.T) {
+	table := newTable[string, int](0)
+	table.put("a", 1, 10)
+	_, found := table.get("a", 10)
+	assert.False(t, found)
+	_, found = table.get("a", 9)
+	assert.False(t, found)
+}
+
 func TestATableIsAMapWithExpiries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type kept struct {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -78,6 +79,7 @@ var reservationRules = []rule{
 		assert.EqualValues(w, 75, w.settle("a", ann, "tokens", b, 25))
 		assert.EqualValues(w, 75, w.settle("a", ann, "tokens", b, 25), "repeated")
 		assert.EqualValues(w, 75, w.settle("a", ann, "tokens", b, 90), "repeated with another number")
+		w.clock.Advance(store.Remembered - time.Millisecond)
 		assert.EqualValues(w, 75, w.settle("a", ann, "tokens", b, 0), "given back after it was settled")
 	}},
 	{"reservation/giving back is settling with 0, once", func(w *world) {
@@ -136,8 +138,8 @@ var reservationRules = []rule{
 var contextRules = []rule{
 	{"context/a call whose context is over does nothing", func(w *world) {
 		b := every(time.Second, 1, 5)
-		ctx, cancel := cancelled(w.ctx)
-		defer cancel()
+		ctx, cancel := context.WithCancel(w.ctx)
+		cancel()
 		_, err := w.store.Admit(ctx, store.Admission{ID: "a", Owner: ann, Items: []store.Item{take("turn", b, 1)}})
 		require.ErrorIs(w, err, store.ErrUnavailable)
 		assert.EqualValues(w, 5, w.balance(ann, "turn", b))

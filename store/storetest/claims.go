@@ -108,6 +108,17 @@ var claimRules = []rule{
 		assert.False(w, done)
 		assert.Equal(w, store.Claimed, w.claim("worker-2", time.Minute).State)
 	}},
+	{"claim/what callers do to a result changes nothing", func(w *world) {
+		mine := []byte("answer")
+		require.NoError(w, w.end(w.claimed("worker-1", time.Minute), mine))
+		mine[0] = 'x'
+		w.claim("worker-2", time.Minute).Result[1] = 'x'
+		theirs, _, err := w.store.ClaimResult(w.ctx, turnKey)
+		require.NoError(w, err)
+		theirs[2] = 'x'
+		result, _ := w.result()
+		assert.Equal(w, "answer", result)
+	}},
 	{"claim/an empty result is a result", func(w *world) {
 		require.NoError(w, w.end(w.claimed("worker-1", time.Minute), []byte{}))
 		_, done := w.result()

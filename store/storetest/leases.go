@@ -41,6 +41,14 @@ var leaseRules = []rule{
 		assert.EqualValues(w, 1, w.held(ann, "runs"))
 		assert.Equal(w, []bool{}, w.renew())
 	}},
+	{"lease/a short one ends none that is longer", func(w *world) {
+		c := store.Cap{Max: 2, Expires: time.Minute}
+		w.admit(ann, acquire("runs", c, "run-1"))
+		c.Expires = time.Second
+		w.admit(ann, acquire("runs", c, "run-2"))
+		w.at(59 * time.Second)
+		assert.EqualValues(w, 1, w.held(ann, "runs"))
+	}},
 	{"lease/freeing is by member and repeating it is no error", func(w *world) {
 		c := store.Cap{Max: 2, Expires: time.Minute}
 		w.admit(ann, acquire("runs", c, "run-1"))

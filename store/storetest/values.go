@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -9,12 +8,6 @@ import (
 
 	"github.com/hookhost/hookhost/store"
 )
-
-func cancelled(parent context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(parent)
-	cancel()
-	return ctx, cancel
-}
 
 var colour = store.ValueKey{Owner: ann, Name: "prefs", Key: "colour"}
 
@@ -50,6 +43,15 @@ var valueRules = []rule{
 		assert.Equal(w, "blue", string(value))
 		w.at(time.Second)
 		_, found := w.get()
+		assert.False(w, found)
+	}},
+	{"value/no expiry is early by parts of a millisecond", func(w *world) {
+		w.put([]byte("red"), 1500*time.Microsecond)
+		w.at(time.Millisecond)
+		_, found := w.get()
+		assert.True(w, found)
+		w.at(2 * time.Millisecond)
+		_, found = w.get()
 		assert.False(w, found)
 	}},
 	{"value/an empty one is not a missing one", func(w *world) {
