@@ -40,7 +40,8 @@ func TestMillisSaturates(t *testing.T) {
 func FuzzLevel(f *testing.F) {
 	f.Add(int64(0), int64(0), int64(1), int64(0), int64(1), int64(1), int64(1), int64(0), int64(0), int64(0), int64(0))
 	f.Add(int64(-126000), int64(0), int64(1), int64(0), int64(60000), int64(60000), int64(60000), int64(130000), int64(6000), int64(2000), int64(5))
-	f.Add(int64(-5), int64(6), int64(7), int64(3), int64(2), int64(3), int64(9), int64(4), int64(8), int64(9), int64(-7))
+	f.Add(int64(-5), int64(6), int64(7), int64(3), int64(2), int64(3), int64(9), int64(4), int64(8), int64(9), int64(100))
+	f.Add(int64(0), int64(1), int64(1<<32), int64(0), int64(1<<21-1), int64(1<<32), int64(1<<32), int64(0), int64(1<<32), int64(0), int64(-7)) // the wait borrows from its upper half
 	f.Add(int64(-store.MaxUnits), int64(1<<53-2), int64(1<<53-1), int64(math.MinInt64), int64(1), int64(1<<53), int64(store.MaxUnits), int64(math.MaxInt64), int64(store.MaxUnits), int64(9_000_000_000_000), int64(-store.MaxUnits))
 	f.Add(int64(-store.MaxUnits), int64(0), int64(1), int64(math.MaxInt64), int64(1<<53), int64(1), int64(store.MaxUnits), int64(math.MinInt64), int64(store.MaxUnits), int64(1), int64(store.MaxUnits))
 	f.Fuzz(func(t *testing.T, held, rest, oldPer, stamp, units, per, burst, now, cost, maxWait, delta int64) {

@@ -111,7 +111,7 @@ type Item struct {
 // Take charges a bucket.
 type Take struct {
 	Bucket  Bucket
-	Cost    int64 // 0 looks and changes nothing
+	Cost    int64 // 0 looks and charges nothing; it may be reserved, for an estimate of zero
 	MaxWait time.Duration
 	// Reserve keeps the charge open for Settle that long. After it the charge
 	// stands as it is. 0 charges for good.

@@ -11,12 +11,12 @@ import (
 
 // Error is one fault of a file, at its place.
 type Error struct {
-	File  string // as it was given to Load
-	Line  int    // from 1; 0 for a fault of no place, such as a file that cannot be read
-	Col   int    // from 1, in characters
-	Stage string // empty unless the fault lies in a stage's table
-	Key   string // dotted, below the stage or the plan; empty if no key is at fault
-	Msg   string // what is wrong and what is allowed
+	File  string `json:"file"`            // as it was given to Load
+	Line  int    `json:"line"`            // from 1; 0 for a fault of no place, such as a file that cannot be read
+	Col   int    `json:"col"`             // from 1, in characters
+	Stage string `json:"stage,omitempty"` // empty unless the fault lies in a stage's table
+	Key   string `json:"key,omitempty"`   // dotted, below the stage or the plan; empty if no key is at fault
+	Msg   string `json:"msg"`             // what is wrong and what is allowed
 
 	subject string // "stage[NAME]", "plan[NAME]", "override", or empty
 	source  string // the line of the file, without what may be secret

@@ -18,9 +18,9 @@ const (
 
 // Finding is something that a manifest allows and that is seldom meant.
 type Finding struct {
-	Rule  string // its id, which stays the same
-	Level Level
-	At    *Error // the place and the text
+	Rule  string `json:"rule"` // its id, which stays the same
+	Level Level  `json:"level"`
+	At    *Error `json:"at"` // the place and the text
 }
 
 func (f Finding) String() string { return fmt.Sprintf("%s (%s %s)", f.At, f.Level, f.Rule) }

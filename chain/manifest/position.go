@@ -34,19 +34,24 @@ type positions map[string]place
 // dotted joins the parts of a path in TOML's own notation.
 func dotted(path ...string) string { return toml.Key(path).String() }
 
-// newPositions scans a document.
-func newPositions(data []byte) positions {
+// maxDepth bounds how deep lists, tables and keys nest: the library recurses.
+const maxDepth = 64
+
+// newPositions scans a document. It reports false where the document nests
+// deeper than maxDepth, and then has only what comes before.
+func newPositions(data []byte) (positions, bool) {
 	s := &scanner{data: data, places: positions{}, tables: map[string]int{}}
 	if bom(data) {
 		s.at = 3
 	}
 	s.document()
-	return s.places
+	return s.places, !s.deep
 }
 
 type scanner struct {
 	data   []byte
 	at     int
+	deep   bool // gave up
 	places positions
 	tables map[string]int // how many elements an array of tables has so far
 }
@@ -152,7 +157,7 @@ func (s *scanner) key() (names []string, where place) {
 		}
 		where.key.end = s.at
 		s.skipSpace()
-		if s.peek() != '.' {
+		if s.peek() != '.' || s.tooDeep(names) {
 			return names, where
 		}
 		s.at++
@@ -162,6 +167,9 @@ func (s *scanner) key() (names []string, where place) {
 
 // value reads the value of the key at path.
 func (s *scanner) value(path []string) {
+	if s.tooDeep(path) {
+		return
+	}
 	switch s.peek() {
 	case '"', '\'':
 		s.text()
@@ -174,6 +182,14 @@ func (s *scanner) value(path []string) {
 		s.skipTo(",]}#\n")
 		s.at = start + len(bytes.TrimRight(s.data[start:s.at], " \t\r"))
 	}
+}
+
+// tooDeep ends the scan where the path is too long.
+func (s *scanner) tooDeep(path []string) bool {
+	if len(path) > maxDepth {
+		s.deep, s.at = true, len(s.data)
+	}
+	return s.deep
 }
 
 func (s *scanner) array(path []string) {

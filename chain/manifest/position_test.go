@@ -72,6 +72,19 @@ func TestPositions(t *testing.T) {
 	assert.Equal(t, `spaced . "table name"`, awkward[table.key.start:table.key.end])
 }
 
+func TestDocumentsThatAreTooBigOrTooDeep(t *testing.T) {
+	for text, want := range map[string]string{
+		"a = " + strings.Repeat("[", 1<<19):   "nests deeper than 64",
+		"a = " + strings.Repeat("{a=", 1<<18): "nests deeper than 64",
+		strings.Repeat("a.", 1<<18) + "a = 1": "nests deeper than 64",
+		strings.Repeat("#", 1<<20+1):          "1048577 bytes: want at most 1048576",
+	} {
+		_, fault := parse("hooks.toml", []byte(text))
+		require.NotNil(t, fault)
+		assert.Equal(t, "hooks.toml: "+want, fault.Error())
+	}
+}
+
 // everyPath calls f with the path of each value.
 func everyPath(v any, path []string, f func([]string)) {
 	if len(path) > 0 {
@@ -104,7 +117,7 @@ func FuzzPositions(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, fault := parse("x", data)
-		places := newPositions(data)
+		places, _ := newPositions(data)
 		for _, at := range places {
 			_, _, text := lineAt(data, at.key.start)
 			require.LessOrEqual(t, text.start, text.end)

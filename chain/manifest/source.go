@@ -19,10 +19,20 @@ type source struct {
 	places positions
 }
 
+// maxFile bounds the size of a file, in bytes.
+const maxFile = 1 << 20
+
 // parse reads a file's text. What is no TOML comes back as an *Error.
 func parse(file string, data []byte) (*source, *Error) {
-	s := &source{file: file, data: data, root: map[string]any{}, places: newPositions(data)}
+	if len(data) > maxFile {
+		return nil, (&Error{File: file}).describe("%d bytes: want at most %d", len(data), maxFile)
+	}
+	places, shallow := newPositions(data)
+	s := &source{file: file, data: data, root: map[string]any{}, places: places}
 	s.shown = s.blot()
+	if !shallow {
+		return nil, (&Error{File: file}).describe("nests deeper than %d", maxDepth)
+	}
 	if err := decode(data, &s.root); err != nil {
 		var syntax toml.ParseError
 		if !errors.As(err, &syntax) {
