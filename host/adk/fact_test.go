@@ -38,7 +38,8 @@ type probe struct {
 	desk  *demo.Desk
 
 	on       plugin.Config
-	behind   []*plugin.Plugin // registered after the recording one
+	front    []*plugin.Plugin // registered before the recording one
+	behind   []*plugin.Plugin // registered after it
 	sessions session.Service
 	runner   *runner.Runner
 
@@ -80,7 +81,7 @@ func (p *probe) start() *runner.Runner {
 func (p *probe) runnerFor(root agent.Agent) *runner.Runner {
 	r, err := runner.New(runner.Config{
 		AppName: "app", Agent: root, SessionService: p.sessions, AutoCreateSession: true,
-		PluginConfig: runner.PluginConfig{Plugins: append([]*plugin.Plugin{p.recorder()}, p.behind...)},
+		PluginConfig: runner.PluginConfig{Plugins: slices.Concat(p.front, []*plugin.Plugin{p.recorder()}, p.behind)},
 	})
 	require.NoError(p.t, err)
 	return r

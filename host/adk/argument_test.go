@@ -1,0 +1,120 @@
+package adk_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/adk/v2/agent"
+	"google.golang.org/adk/v2/agent/llmagent"
+	"google.golang.org/adk/v2/model"
+	"google.golang.org/genai"
+
+	"github.com/hookhost/hookhost/abi"
+	"github.com/hookhost/hookhost/host/demo"
+)
+
+const card = "4111 1111 1111 1111"
+
+// sees keeps the texts of the final responses that an agent's own callback is
+// shown.
+func sees(texts *[]string) llmagent.AfterModelCallback {
+	return func(_ agent.Context, resp *model.LLMResponse, _ error) (*model.LLMResponse, error) {
+		*texts = append(*texts, demo.Text(resp.Content))
+		return nil, nil
+	}
+}
+
+func refundOf(number string) demo.Reply {
+	return demo.Reply{Calls: []demo.Call{{ID: "c1", Name: "refund", Args: map[string]any{"order": "A-1", "card": number}}}}
+}
+
+// argument is what a content says that the tool was called with.
+func argument(contents []*genai.Content, name string) []any {
+	var out []any
+	for _, c := range contents {
+		for _, p := range c.Parts {
+			if p.FunctionCall != nil {
+				out = append(out, p.FunctionCall.Args[name])
+			}
+		}
+	}
+	return out
+}
+
+func (c *chained) storedArguments(name string) []any {
+	var contents []*genai.Content
+	for _, ev := range c.events() {
+		if ev.Content != nil {
+			contents = append(contents, ev.Content)
+		}
+	}
+	return argument(contents, name)
+}
+
+func TestArgumentsMaskedForSessionAndClientReachTheToolWhole(t *testing.T) {
+	// A loop and parallel branches would take each other's replies; their
+	// arguments go the same way.
+	shapes := []demo.Shape{demo.LLM, demo.Transfer, demo.Sequential, demo.Custom, demo.Workflow}
+	onRoads(t, shapes, func(t *testing.T, shape demo.Shape, stream bool) {
+		c := newChained(t, shape, native{abi.OnEvent: swaps(card, "[CARD]")},
+			refundOf(card), demo.Reply{Text: "done"}, demo.Reply{Text: "done"})
+
+		out := c.run(t.Context(), demo.Turn{Text: "pay", Stream: stream})
+
+		require.NoError(t, out.Err())
+		require.Len(t, c.desk.Refunds(), 1)
+		assert.Equal(t, card, c.desk.Refunds()[0].Card, "the tool's")
+		assert.Equal(t, []any{"[CARD]"}, c.storedArguments("card"), "the session's")
+		assert.Equal(t, []any{"[CARD]"}, argument(c.model.Requests()[1].Contents, "card"), "the model's history")
+		for _, ev := range out.Events {
+			if ev.Content != nil {
+				assert.NotContains(t, argument([]*genai.Content{ev.Content}, "card"), card, "the client's")
+			}
+		}
+	})
+}
+
+func TestArgumentsAmendedForTheToolReachNobodyElse(t *testing.T) {
+	c := newChained(t, demo.LLM, native{abi.BeforeTool: swaps("<CARD_1>", card)}, refundOf("<CARD_1>"), demo.Reply{Text: "done"})
+
+	out := c.say("pay")
+
+	require.NoError(t, out.Err())
+	assert.Equal(t, card, c.desk.Refunds()[0].Card, "the tool's")
+	assert.Equal(t, []any{"<CARD_1>"}, c.storedArguments("card"), "the session's")
+	assert.Equal(t, []any{"<CARD_1>"}, argument(c.lastRead().Contents, "card"), "the model's history")
+}
+
+func TestArgumentsOfAConfirmedCallAreAmendedOnce(t *testing.T) {
+	c := newChained(t, demo.LLM, native{abi.BeforeTool: swaps("A-1", "A-1x"), abi.OnEvent: swaps("A-1", "masked")},
+		calls("cancel_order"), demo.Reply{Text: "done"})
+	asked := c.say("cancel it")
+	require.Empty(t, c.desk.Cancelled())
+
+	out := c.run(t.Context(), demo.Turn{Content: confirmed(t, asked.Events)})
+
+	require.NoError(t, out.Err())
+	require.Len(t, c.desk.Cancelled(), 1)
+	assert.Equal(t, "A-1x", c.desk.Cancelled()[0].Order)
+}
+
+func TestToolErrorsAreSanitised(t *testing.T) {
+	c := newChained(t, demo.LLM, native{}, calls("ledger"), demo.Reply{Text: "done"})
+
+	c.say("hi")
+
+	assert.Equal(t, map[string]any{"error": "The tool failed. Its error was logged."}, c.result("ledger"))
+}
+
+func TestConfirmationErrorsAreNot(t *testing.T) {
+	c := newChained(t, demo.LLM, native{}, calls("cancel_order"), demo.Reply{Text: "done"})
+
+	asked := c.say("cancel it")
+	no := confirmed(t, asked.Events)
+	no.Parts[0].FunctionResponse.Response["confirmed"] = false
+	c.run(t.Context(), demo.Turn{Content: no})
+
+	assert.Contains(t, c.result("cancel_order")["error"], "rejected", "the model reads the human's no")
+	assert.Empty(t, c.desk.Cancelled())
+}

@@ -1,0 +1,290 @@
+package adk_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/adk/v2/agent"
+	"google.golang.org/adk/v2/agent/llmagent"
+	"google.golang.org/adk/v2/session"
+	"google.golang.org/genai"
+
+	"github.com/hookhost/hookhost/abi"
+	"github.com/hookhost/hookhost/host/adk"
+	"github.com/hookhost/hookhost/host/demo"
+)
+
+func TestRefusedRunIsReadByTheUserOnceAndCallsNoModel(t *testing.T) {
+	everyRoad(t, func(t *testing.T, shape demo.Shape, stream bool) {
+		c := newChained(t, shape, native{abi.BeforeRun: refuses("come back later")}, demo.Reply{Text: "never said"})
+
+		out := c.run(t.Context(), demo.Turn{Text: "hi", Stream: stream})
+
+		require.NoError(t, out.Err())
+		assert.Equal(t, []string{"come back later"}, out.Texts())
+		assert.Equal(t, []string{"come back later"}, c.storedTexts())
+		assert.Equal(t, "user: hi", c.stored()[0], "the message stands once")
+		assert.Empty(t, c.model.Requests(), "model calls")
+	})
+}
+
+func TestRefusedRunTellsProgramsItsCodeAndTime(t *testing.T) {
+	c := newChained(t, demo.LLM, native{abi.BeforeRun: refuses("no")})
+
+	out := c.say("hi")
+
+	require.NotEmpty(t, out.Events)
+	assert.Equal(t, map[string]any{"code": "test.no", "retry_ms": int64(3000)}, out.Events[0].CustomMetadata[adk.RefusalKey])
+}
+
+func TestRefusedModelCallIsReadOnceAndStopsTheRun(t *testing.T) {
+	// Of parallel branches each may show it: TestRefusedParallelBranches.
+	shapes := []demo.Shape{demo.LLM, demo.Transfer, demo.Sequential, demo.Loop, demo.Custom, demo.Workflow}
+	onRoads(t, shapes, func(t *testing.T, shape demo.Shape, stream bool) {
+		c := newChained(t, shape, native{abi.BeforeModel: refuses("the work stopped early")}, demo.Reply{Text: "never said"})
+
+		out := c.run(t.Context(), demo.Turn{Text: "hi", Stream: stream})
+
+		require.NoError(t, out.Err())
+		assert.Equal(t, []string{"the work stopped early"}, out.Texts())
+		assert.Equal(t, []string{"the work stopped early"}, c.storedTexts())
+		assert.Empty(t, c.model.Requests(), "model calls")
+	})
+}
+
+func TestRefusedAgentStopsTheRun(t *testing.T) {
+	everyRoad(t, func(t *testing.T, shape demo.Shape, stream bool) {
+		c := newChained(t, shape, native{abi.BeforeAgent: refuses("not this agent")}, demo.Reply{Text: "never said"})
+
+		out := c.run(t.Context(), demo.Turn{Text: "hi", Stream: stream})
+
+		require.NoError(t, out.Err())
+		assert.Equal(t, []string{"not this agent"}, out.Texts())
+		assert.Empty(t, c.model.Requests(), "model calls")
+	})
+}
+
+func TestRefusedRunAfterATransferIsReadToo(t *testing.T) {
+	refused := false
+	gate := func(ev *abi.Event) (abi.Verdict, error) {
+		if refused {
+			return refuses("come back later")(ev)
+		}
+		return abi.Verdict{Kind: abi.Continue}, nil
+	}
+	c := newChained(t, demo.Transfer, native{abi.BeforeRun: gate},
+		transferTo("specialist"), demo.Reply{Text: "specialist here"}, demo.Reply{Text: "never said"})
+	require.Equal(t, []string{"specialist here"}, c.say("help").Texts())
+
+	refused = true
+	out := c.say("more")
+
+	require.NoError(t, out.Err())
+	assert.Equal(t, []string{"come back later"}, out.Texts())
+	assert.Equal(t, "specialist", out.Events[0].Author, "the turn starts where the transfer ended")
+	assert.Len(t, c.model.Requests(), 2)
+}
+
+func TestRefusedResumeRunsNoTool(t *testing.T) {
+	refused := false
+	gate := func(ev *abi.Event) (abi.Verdict, error) {
+		if !refused {
+			return abi.Verdict{Kind: abi.Continue}, nil
+		}
+		assert.True(t, ev.Flags.Has(abi.Resumed), "the stage sees that the run goes on")
+		return refuses("come back later")(ev)
+	}
+	c := newChained(t, demo.LLM, native{abi.BeforeRun: gate}, calls("cancel_order"), demo.Reply{Text: "cancelled"})
+	paused := c.say("cancel it")
+	confirmation := confirmed(t, paused.Events)
+
+	refused = true
+	out := c.run(t.Context(), demo.Turn{Content: confirmation})
+
+	require.NoError(t, out.Err())
+	assert.Equal(t, []string{"come back later"}, out.Texts())
+	assert.Empty(t, c.desk.Cancelled(), "orders cancelled by a refused run")
+
+	refused = false
+	c.run(t.Context(), demo.Turn{Content: confirmation})
+	assert.Len(t, c.desk.Cancelled(), 1, "the same confirmation sent again")
+}
+
+// confirmed is a human's yes to the confirmation that the events ask for.
+func confirmed(t *testing.T, events []*session.Event) *genai.Content {
+	t.Helper()
+	for _, ev := range events {
+		if ev.Content == nil {
+			continue
+		}
+		for _, p := range ev.Content.Parts {
+			if p.FunctionCall != nil && p.FunctionCall.Name == "adk_request_confirmation" {
+				return genai.NewContentFromParts([]*genai.Part{{FunctionResponse: &genai.FunctionResponse{
+					ID: p.FunctionCall.ID, Name: p.FunctionCall.Name, Response: map[string]any{"confirmed": true},
+				}}}, genai.RoleUser)
+			}
+		}
+	}
+	require.Fail(t, "no confirmation was asked for")
+	return nil
+}
+
+func TestRefusalInMidRunEndsAnUnboundedLoop(t *testing.T) {
+	calls := 0
+	gate := func(ev *abi.Event) (abi.Verdict, error) {
+		if calls++; calls > 3 {
+			return refuses("the work stopped early")(ev)
+		}
+		return abi.Verdict{Kind: abi.Continue}, nil
+	}
+	c := newChained(t, demo.Loop, native{abi.BeforeModel: gate},
+		demo.Reply{Text: "one"}, demo.Reply{Text: "two"}, demo.Reply{Text: "three"})
+
+	out := c.run(t.Context(), demo.Turn{Text: "go", Each: atMost(t, 20)})
+
+	assert.Equal(t, []string{"one", "two", "three", "the work stopped early"}, out.Texts())
+}
+
+// atMost fails the test and breaks the run at the event after the last one
+// that is allowed, so that a loop that does not end does not fill the memory.
+func atMost(t *testing.T, n int) func(*session.Event) bool {
+	return func(*session.Event) bool {
+		n--
+		return assert.GreaterOrEqual(t, n, 0, "the run goes on and on")
+	}
+}
+
+func TestRefusedParallelBranches(t *testing.T) {
+	c := newChained(t, demo.Parallel, native{abi.BeforeModel: refuses("the work stopped early")})
+
+	out := c.say("hi")
+
+	require.NoError(t, out.Err())
+	for _, text := range out.Texts() {
+		assert.Equal(t, "the work stopped early", text)
+	}
+	assert.Contains(t, []int{1, 2}, len(out.Texts()), "each branch may show the refusal, none shows anything else")
+	assert.Empty(t, c.model.Requests(), "model calls")
+}
+
+func TestRefusalStaysOutOfTheOutputKey(t *testing.T) {
+	c := newChained(t, demo.LLM, native{abi.BeforeModel: refuses("no")})
+	c.each(func(cfg *llmagent.Config) { cfg.OutputKey = "report" })
+
+	c.say("hi")
+
+	assert.Nil(t, c.state("report"))
+}
+
+func TestMaxModelCallsRefusesWithThatReason(t *testing.T) {
+	replies := make([]demo.Reply, 0, 501)
+	for range 501 {
+		replies = append(replies, calls("lookup"))
+	}
+	c := newChained(t, demo.LLM, native{}, replies...)
+
+	out := c.say("go")
+
+	last := out.Events[len(out.Events)-1]
+	assert.Equal(t, map[string]any{"code": "max_model_calls"}, last.CustomMetadata[adk.RefusalKey])
+	assert.Len(t, c.model.Requests(), 500)
+}
+
+func TestPanicOfAStageFailsClosedEverywhere(t *testing.T) {
+	for _, h := range []abi.Hook{abi.OnUserMessage, abi.BeforeRun, abi.BeforeAgent, abi.BeforeModel, abi.AfterModel, abi.OnEvent} {
+		t.Run(h.String(), func(t *testing.T) {
+			c := newChained(t, demo.LLM, native{h: panics}, demo.Reply{Text: "secret"})
+
+			out := c.say("hi")
+
+			require.NoError(t, out.Err())
+			assert.Equal(t, []string{"not available"}, out.Texts())
+			assert.Equal(t, []string{"not available"}, c.storedTexts())
+		})
+	}
+}
+
+func TestPanicOfAStageAtAToolReachesTheModelAsAFixedText(t *testing.T) {
+	for _, h := range []abi.Hook{abi.BeforeTool, abi.AfterTool} {
+		t.Run(h.String(), func(t *testing.T) {
+			c := newChained(t, demo.LLM, native{h: panics}, calls("lookup"), demo.Reply{Text: "done"})
+
+			require.Equal(t, []string{"done"}, c.say("hi").Texts())
+
+			assert.Equal(t, map[string]any{"error": "not available", "code": "stage_failed"}, c.result("lookup"))
+		})
+	}
+}
+
+func TestAStreamThatFailedClosedShowsNothingMore(t *testing.T) {
+	chunks := 0
+	boom := func(ev *abi.Event) (abi.Verdict, error) {
+		if chunks++; chunks > 1 {
+			return panics(ev)
+		}
+		return abi.Verdict{Kind: abi.Continue}, nil
+	}
+	c := newChained(t, demo.LLM, native{abi.OnModelChunk: boom, abi.AfterModel: swaps("", "")},
+		demo.Reply{Chunks: []string{"one ", "two ", "three"}})
+
+	out := c.stream("hi")
+
+	assert.Equal(t, []string{"one "}, out.Chunks())
+	assert.Equal(t, []string{"not available"}, out.Texts())
+}
+
+func TestAFailedRunIsReleasedAfterADisconnect(t *testing.T) {
+	for _, end := range []string{"cancel", "break"} {
+		t.Run(end, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			released := make(chan abi.Ending, 1)
+			own := func(ev *abi.Event) (abi.Verdict, error) {
+				ev.Run.Own("lease", func(ctx context.Context, end abi.Ending) {
+					assert.NoError(t, ctx.Err(), "the release has a context of its own")
+					released <- end
+				})
+				return abi.Verdict{Kind: abi.Continue}, nil
+			}
+			c := newChained(t, demo.LLM, native{abi.BeforeRun: own}, demo.Reply{Chunks: []string{"one ", "two ", "three"}})
+
+			c.run(ctx, demo.Turn{Text: "hi", Stream: true, Each: func(*session.Event) bool {
+				if end == "cancel" {
+					cancel()
+					return true
+				}
+				return false
+			}})
+
+			assert.Equal(t, abi.ReasonCancelled, within(t, released, "the release").Reason)
+		})
+	}
+}
+
+func TestAgentsOwnCallbacksStillRunBehindAnAmend(t *testing.T) {
+	c := newChained(t, demo.LLM, native{abi.AfterModel: swaps("raw", "masked")}, demo.Reply{Text: "raw"})
+	var seen []string
+	c.each(func(cfg *llmagent.Config) {
+		cfg.AfterModelCallbacks = append(cfg.AfterModelCallbacks, sees(&seen))
+	})
+
+	assert.Equal(t, []string{"masked"}, c.say("hi").Texts())
+
+	assert.Equal(t, []string{"masked"}, seen)
+	assert.Contains(t, c.trace(), "after_model[assistant]", "later plugins run too")
+}
+
+func TestUnchangedValuesLeaveADKAlone(t *testing.T) {
+	c := newChained(t, demo.LLM, native{abi.AfterModel: swaps("other", "x"), abi.OnEvent: swaps("other", "x")}, demo.Reply{Text: "raw"})
+	var passed *session.Event
+	c.on.OnEventCallback = func(_ agent.InvocationContext, ev *session.Event) (*session.Event, error) {
+		passed = ev
+		return nil, nil
+	}
+
+	out := c.say("hi")
+
+	assert.Same(t, passed, out.Events[0], "no copy was made")
+}
