@@ -26,6 +26,7 @@ func (op *Op) Dispatch(ctx context.Context, h abi.Hook, with abi.Event) Outcome 
 	ev := op.event(h, with)
 	if ctx.Err() != nil {
 		ev.Flags |= abi.Cancelled
+		op.run.cut.Store(true)
 	}
 	switch h {
 	case abi.BeforeRun, abi.BeforeAgent, abi.BeforeModel, abi.BeforeTool:

@@ -49,6 +49,7 @@ type Run struct {
 	seq     atomic.Int64
 	calls   atomic.Int64
 	touched atomic.Int64 // unix ns of the last hook
+	cut     atomic.Bool  // a hook came on a context that was done
 
 	mu      sync.Mutex
 	ops     map[*Op]struct{} // open, without the root
@@ -316,6 +317,7 @@ func (r *Run) dropped(ctx context.Context, op *Op) {
 // agents, gives the stages that entered the run their after_run or close, and
 // frees the run. Cancelled says that the caller went away.
 func (r *Run) Finish(ctx context.Context, cancelled bool) {
+	cancelled = cancelled || r.cut.Load()
 	reason := abi.ReasonDone
 	switch cut := r.sweep(ctx, cancelled); {
 	case cut:
