@@ -317,13 +317,15 @@ func (r *Run) dropped(ctx context.Context, op *Op) {
 // agents, gives the stages that entered the run their after_run or close, and
 // frees the run. Cancelled says that the caller went away.
 func (r *Run) Finish(ctx context.Context, cancelled bool) {
-	cancelled = cancelled || r.cut.Load()
+	cut, left := r.sweep(ctx, cancelled || r.cut.Load())
 	reason := abi.ReasonDone
-	switch cut := r.sweep(ctx, cancelled); {
+	switch {
 	case cut:
 		reason = abi.ReasonCancelled
 	case r.Stopped():
 		reason = abi.ReasonRefused
+	case left:
+		reason = abi.ReasonEnded
 	}
 	r.finish(ctx, reason)
 }
@@ -331,8 +333,8 @@ func (r *Run) Finish(ctx context.Context, cancelled bool) {
 // sweep closes what is open. A model or tool call that is open when its run
 // ends was cut off by a caller who stopped reading; an agent may just have
 // ended in a way that ADK does not tell. It reports whether the run was cut
-// off.
-func (r *Run) sweep(ctx context.Context, cancelled bool) bool {
+// off, and whether anything was left.
+func (r *Run) sweep(ctx context.Context, cancelled bool) (cut, left bool) {
 	for _, kind := range []abi.Operation{abi.OpTool, abi.OpModel, abi.OpAgent} {
 		for _, op := range r.open(kind) {
 			if kind != abi.OpAgent {
@@ -343,9 +345,10 @@ func (r *Run) sweep(ctx context.Context, cancelled bool) bool {
 				reason = abi.ReasonCancelled
 			}
 			op.End(ctx, reason)
+			left = true
 		}
 	}
-	return cancelled
+	return cancelled, left
 }
 
 func (r *Run) open(kind abi.Operation) []*Op {

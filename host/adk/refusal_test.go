@@ -235,7 +235,7 @@ func TestAStreamThatFailedClosedShowsNothingMore(t *testing.T) {
 	assert.Equal(t, []string{"not available"}, out.Texts())
 }
 
-func TestAFailedRunIsReleasedAfterADisconnect(t *testing.T) {
+func TestALeaseIsReleasedAfterADisconnect(t *testing.T) {
 	for _, end := range []string{"cancel", "break"} {
 		t.Run(end, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -258,7 +258,8 @@ func TestAFailedRunIsReleasedAfterADisconnect(t *testing.T) {
 				return false
 			}})
 
-			assert.Equal(t, abi.ReasonCancelled, within(t, released, "the release").Reason)
+			reason := within(t, released, "the release").Reason
+			assert.Contains(t, []abi.Reason{abi.ReasonCancelled, abi.ReasonEnded}, reason, "the model may have been faster than the break")
 		})
 	}
 }
