@@ -14,7 +14,7 @@ import (
 // message is shaped like what the host edits: pointers, slices, maps that hold
 // typed pointers, an embedded struct, binary data.
 type message struct {
-	*envelope
+	*Envelope
 	Role  string         `json:"role,omitempty"`
 	Parts []*part        `json:"parts,omitempty"`
 	Meta  map[string]any `json:"meta"`
@@ -22,7 +22,8 @@ type message struct {
 	local string
 }
 
-type envelope struct {
+// Envelope is embedded by its exported name, as JSON demands of a pointer.
+type Envelope struct {
 	To string `json:"to,omitempty"`
 }
 
@@ -39,7 +40,7 @@ type call struct {
 
 func letter() *message {
 	return &message{
-		envelope: &envelope{To: "Ann"},
+		Envelope: &Envelope{To: "Ann"},
 		Role:     "user",
 		Parts: []*part{
 			{Text: "card 4111 to Zoë"},
@@ -129,7 +130,7 @@ func TestGetSeesAStructAsItsJSON(t *testing.T) {
 			assert.JSONEq(t, want, string(got), pointer)
 		}
 	}
-	for _, pointer := range []string{"/parts/1/text", "/parts/0/call", "/parts/0/call/name", "/local", "/envelope", "/Role"} {
+	for _, pointer := range []string{"/parts/1/text", "/parts/0/call", "/parts/0/call/name", "/local", "/Envelope", "/Role"} {
 		_, err := s.Get(pointer)
 		assert.ErrorIs(t, err, abi.ErrNotFound, "%s: what JSON leaves out is not there", pointer)
 	}
