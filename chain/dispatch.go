@@ -13,7 +13,7 @@ type Outcome struct {
 	Answer     abi.Subject // the answer in place of the value; nil for none
 	AnsweredBy string      // the stage; empty for the host
 	Denial     *Denial     // when the answer is a refusal
-	Hold       bool        // at on_model_chunk: nothing of it goes out
+	Hold       bool        // at on_model_chunk and on_event: nothing of it goes out
 	Cancelled  bool        // the caller went away while a before-hook ran or waited
 }
 
@@ -22,7 +22,11 @@ type Outcome struct {
 // context; all that comes after an operation began has to be heard, also when
 // the caller is gone.
 func (op *Op) Dispatch(ctx context.Context, h abi.Hook, with abi.Event) Outcome {
-	op.run.touch()
+	op.run.enter()
+	defer op.run.leave(context.WithoutCancel(ctx))
+	if h == abi.BeforeModel {
+		op.run.calls.Add(1)
+	}
 	ev := op.event(h, with)
 	if ctx.Err() != nil {
 		ev.Flags |= abi.Cancelled
@@ -94,7 +98,7 @@ func (op *Op) before(ctx context.Context, ev *abi.Event) Outcome {
 		return Outcome{Cancelled: true}
 	}
 	p := pass{op: op, ev: ev, value: ev.Subject}
-	if ev.Hook == abi.BeforeModel && op.run.calls.Add(1) > op.run.chain.maxCalls {
+	if ev.Hook == abi.BeforeModel && ev.ModelCalls > op.run.chain.maxCalls {
 		p.answerByHost(tooManyCalls)
 	}
 	p.run(ctx)
@@ -262,7 +266,8 @@ func (p *pass) run(ctx context.Context) {
 			continue
 		}
 		if isBefore(p.ev.Hook) && !p.op.enter(e.index) {
-			continue // the operation was swept meanwhile
+			p.cancelled = true // swept meanwhile: what the stage did not see must not run
+			return
 		}
 		p.stage(ctx, e)
 		if p.cancelled {
@@ -389,7 +394,7 @@ func (p *pass) maskAnswer(ctx context.Context) {
 	}
 	p.answer = masked.value
 	if masked.answer != nil { // a transformer failed closed on it
-		p.answer, p.denial = masked.answer, masked.denial
+		p.answer, p.answeredBy, p.denial = masked.answer, masked.answeredBy, masked.denial
 	}
 }
 
@@ -447,14 +452,35 @@ func (s *Spec) policy(c Cause) Policy {
 func (p *pass) replaceText(s abi.Subject, refusal string) {
 	var edits []abi.Edit
 	for _, leaf := range s.Leaves() {
-		switch leaf.Kind {
-		case abi.LeafArgument, abi.LeafResult:
+		if leaf.Kind == abi.LeafArgument || leaf.Kind == abi.LeafResult {
 			continue
 		}
 		edits = append(edits, abi.Edit{Op: abi.EditSplice, Pointer: leaf.Pointer, End: len(leaf.Text), Text: refusal})
 		refusal = ""
 	}
-	if next, err := s.Apply(edits); err == nil {
-		p.value, p.changed = next, true
+	next, err := s.Apply(edits)
+	if err != nil {
+		next, err = spliceOrRemove(s, edits)
 	}
+	if err != nil {
+		p.hold = true
+		return
+	}
+	p.value, p.changed = next, true
+}
+
+// spliceOrRemove takes away what has no room for a text, as a number in a
+// struct, from the last to the first so that the pointers stay true.
+func spliceOrRemove(s abi.Subject, edits []abi.Edit) (abi.Subject, error) {
+	for i := len(edits) - 1; i >= 0; i-- {
+		next, err := s.Apply(edits[i : i+1])
+		if err != nil {
+			next, err = s.Apply([]abi.Edit{{Op: abi.EditRemove, Pointer: edits[i].Pointer}})
+		}
+		if err != nil {
+			return nil, err
+		}
+		s = next
+	}
+	return s, nil
 }

@@ -40,15 +40,23 @@ func (e *StageError) Error() string { return fmt.Sprintf("stage[%s] %s: %v", e.S
 // Unwrap gives the failure.
 func (e *StageError) Unwrap() error { return e.Err }
 
-func failureOf(err error) *Failure {
-	var f *Failure
-	switch {
-	case errors.As(err, &f):
-		return f
+// failureOf finds the cause. Being cut off is the caller's doing only where the
+// caller did go away: a stage that says so on its own account has failed.
+func failureOf(caller context.Context, err error) *Failure {
+	f := &Failure{Cause: CauseTrap, Err: err}
+	switch known := (*Failure)(nil); {
+	case errors.As(err, &known):
+		f.Cause, f.Err = known.Cause, known.Err
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Failure{Cause: CauseDeadline, Err: err}
+		f.Cause = CauseDeadline
 	case errors.Is(err, context.Canceled):
-		return &Failure{Cause: CauseCancelled, Err: err}
+		f.Cause = CauseCancelled
 	}
-	return &Failure{Cause: CauseTrap, Err: err}
+	switch {
+	case (f.Cause == CauseDeadline || f.Cause == CauseCancelled) && caller.Err() != nil:
+		f.Cause = CauseCancelled
+	case f.Cause == CauseCancelled:
+		f.Cause = CauseTrap
+	}
+	return f
 }

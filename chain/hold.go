@@ -100,12 +100,18 @@ func (op *Op) cutTail(e *entry, ev *abi.Event, v abi.Verdict, step *Step) (abi.S
 	if ev.Subject == nil {
 		return nil, nil
 	}
-	edits := v.Edits
+	var edits []abi.Edit
+	if v.Kind == abi.Amend {
+		edits = v.Edits
+	}
 	var kept *tail
 	for _, h := range v.Holds {
 		cut, t, err := cutOf(ev.Subject, h)
 		if err != nil {
 			return nil, &Failure{Cause: CauseBadVerdict, Err: err}
+		}
+		if t != nil && kept != nil {
+			return nil, &Failure{Cause: CauseBadVerdict, Err: fmt.Errorf("%w: two holds in one chunk", ErrVerdict)}
 		}
 		if t != nil {
 			kept, edits = t, append(edits[:len(edits):len(edits)], cut)
@@ -140,14 +146,20 @@ func cutOf(s abi.Subject, h abi.Hold) (abi.Edit, *tail, error) {
 		if leaf.Final || !streamed(leaf.Kind) {
 			return abi.Edit{}, nil, nil // it ends here, so it has to be judged as it is
 		}
+		if h.Bytes < 0 {
+			break
+		}
 		from := max(len(leaf.Text)-h.Bytes, 0)
+		if from == len(leaf.Text) {
+			return abi.Edit{}, nil, nil
+		}
 		for from > 0 && !utf8.RuneStart(leaf.Text[from]) {
 			from--
 		}
 		cut := abi.Edit{Op: abi.EditSplice, Pointer: leaf.Pointer, Start: from, End: len(leaf.Text)}
 		return cut, &tail{kind: leaf.Kind, text: leaf.Text[from:]}, nil
 	}
-	return abi.Edit{}, nil, fmt.Errorf("%w: hold on a leaf that is not there", ErrVerdict)
+	return abi.Edit{}, nil, fmt.Errorf("%w: hold of %d bytes of %s", ErrVerdict, h.Bytes, h.Pointer)
 }
 
 // release lets a chunk with its tail go on after a failure that is open.

@@ -13,13 +13,13 @@ import (
 // role and the hook. The step it returns is not told yet: policy and effect
 // are still to come.
 func (r *Run) invoke(ctx context.Context, e *entry, ev *abi.Event) (abi.Verdict, *Failure, Step) {
-	ctx, cancel := context.WithTimeout(ctx, e.Spec.Timeout)
+	timed, cancel := context.WithTimeout(ctx, e.Spec.Timeout)
 	defer cancel()
 	began := time.Now()
-	verdict, err := guarded(ctx, e.Stage, ev)
+	verdict, err := guarded(timed, e.Stage, ev)
 	step := r.step(ev, Step{Stage: e.Spec.Name, Mode: e.Spec.Mode, Verdict: verdict.Kind, Took: time.Since(began), Notes: verdict.Notes})
 	if err != nil {
-		return verdict, failureOf(err), step
+		return verdict, failureOf(ctx, err), step
 	}
 	if err := e.Spec.Role.check(ev.Hook, verdict); err != nil {
 		return verdict, &Failure{Cause: CauseBadVerdict, Err: err}, step

@@ -1,9 +1,11 @@
 package chain
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,6 +52,7 @@ type Run struct {
 	calls   atomic.Int64
 	touched atomic.Int64 // unix ns of the last hook
 	cut     atomic.Bool  // a hook came on a context that was done
+	hooks   atomic.Int64 // that go on now
 
 	mu      sync.Mutex
 	ops     map[*Op]struct{} // open, without the root
@@ -96,6 +99,20 @@ func (l *Ledger) pinCurrent() *Chain {
 }
 
 func (r *Run) touch() { r.touched.Store(r.ledger.clock.Now().UnixNano()) }
+
+// enter and leave bracket a hook. While one goes on the run is not idle,
+// however long it waits, and a detached record does not end.
+func (r *Run) enter() {
+	r.hooks.Add(1)
+	r.touch()
+}
+
+func (r *Run) leave(ctx context.Context) {
+	r.touch()
+	if r.hooks.Add(-1) == 0 {
+		r.endDetached(ctx)
+	}
+}
 
 // Chain is the version that the run is pinned to.
 func (r *Run) Chain() *Chain { return r.chain }
@@ -154,6 +171,7 @@ type Op struct {
 	*scope
 	run   *Run
 	kind  abi.Operation
+	seq   int64 // in the order of opening
 	base  abi.Event
 	began time.Time
 
@@ -179,13 +197,17 @@ const (
 )
 
 // Open begins an operation. base has what its events have in common beyond
-// those of the run.
-func (r *Run) Open(kind abi.Operation, base abi.Event) *Op {
+// those of the run. It reports false when the run is over: then nothing would
+// close the operation.
+func (r *Run) Open(kind abi.Operation, base abi.Event) (*Op, bool) {
 	op := r.newOp(kind, base)
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return nil, false
+	}
 	r.ops[op] = struct{}{}
-	r.mu.Unlock()
-	return op
+	return op, true
 }
 
 // Stray is an operation for a hook that comes without one, or after it: it
@@ -198,9 +220,9 @@ func (r *Run) Stray(kind abi.Operation, base abi.Event) *Op {
 }
 
 func (r *Run) newOp(kind abi.Operation, base abi.Event) *Op {
-	id := r.id + "." + operationID(r.seq.Add(1))
+	seq := r.seq.Add(1)
 	return &Op{
-		scope: &scope{id: id}, run: r, kind: kind, base: base,
+		scope: &scope{id: r.id + "." + operationID(seq)}, run: r, kind: kind, seq: seq, base: base,
 		began: r.ledger.clock.Now(), marks: make([]mark, len(r.chain.entries)),
 	}
 }
@@ -306,7 +328,15 @@ func (op *Op) closeStages(ctx context.Context, reason abi.Reason) {
 func (r *Run) dropped(ctx context.Context, op *Op) {
 	r.mu.Lock()
 	delete(r.ops, op)
-	last := r.detached && len(r.ops) == 0
+	r.mu.Unlock()
+	r.endDetached(ctx)
+}
+
+// endDetached ends a detached record once nothing is open in it and no hook
+// of it goes on.
+func (r *Run) endDetached(ctx context.Context) {
+	r.mu.Lock()
+	last := r.detached && len(r.ops) == 0 && r.hooks.Load() == 0
 	r.mu.Unlock()
 	if last {
 		r.finish(ctx, abi.ReasonEnded)
@@ -330,7 +360,7 @@ func (r *Run) Finish(ctx context.Context, cancelled bool) {
 	r.finish(ctx, reason)
 }
 
-// sweep closes what is open. A model or tool call that is open when its run
+// sweep closes what is open, the innermost first. A model or tool call that is open when its run
 // ends was cut off by a caller who stopped reading; an agent may just have
 // ended in a way that ADK does not tell. It reports whether the run was cut
 // off, and whether anything was left.
@@ -360,6 +390,7 @@ func (r *Run) open(kind abi.Operation) []*Op {
 			ops = append(ops, op)
 		}
 	}
+	slices.SortFunc(ops, func(a, b *Op) int { return cmp.Compare(b.seq, a.seq) })
 	return ops
 }
 
@@ -417,7 +448,7 @@ func (l *Ledger) all() []*Run {
 func (l *Ledger) FinishIdle(ctx context.Context, limit time.Duration) (ended int) {
 	before := l.clock.Now().Add(-limit).UnixNano()
 	for _, r := range l.all() {
-		if r.touched.Load() <= before {
+		if r.hooks.Load() == 0 && r.touched.Load() <= before {
 			r.sweep(ctx, true)
 			r.finish(ctx, abi.ReasonEnded)
 			ended++

@@ -141,10 +141,3 @@ func (s *scope) finish(ctx context.Context, end abi.Ending) {
 		}
 	}
 }
-
-// idle reports whether nothing is left in the scope.
-func (s *scope) empty() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.owned) == 0 && len(s.state) == 0
-}

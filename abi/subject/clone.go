@@ -2,8 +2,8 @@ package subject
 
 import "reflect"
 
-// Clone makes a deep copy of maps and slices, and of what pointers in them
-// point to.
+// Clone makes a deep copy of maps, slices and structs, and of the structs
+// that pointers in them point to. Unexported fields are shared.
 func Clone(value any) any {
 	if value == nil {
 		return nil
@@ -41,10 +41,14 @@ func clone(v reflect.Value) reflect.Value {
 			return v
 		}
 		next := reflect.New(v.Type().Elem())
-		next.Elem().Set(v.Elem())
-		for i := range v.Elem().NumField() {
-			if f := next.Elem().Field(i); f.CanSet() {
-				f.Set(clone(v.Elem().Field(i)))
+		next.Elem().Set(clone(v.Elem()))
+		return next
+	case reflect.Struct:
+		next := reflect.New(v.Type()).Elem()
+		next.Set(v)
+		for i := range v.NumField() {
+			if f := next.Field(i); f.CanSet() {
+				f.Set(clone(v.Field(i)))
 			}
 		}
 		return next

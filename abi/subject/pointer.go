@@ -21,6 +21,9 @@ func parse(pointer string) ([]string, error) {
 	tokens := strings.Split(pointer[1:], "/")
 	for i, t := range tokens {
 		tokens[i] = unescape.Replace(t)
+		if strings.Count(t, "~") != strings.Count(t, "~0")+strings.Count(t, "~1") {
+			return nil, fmt.Errorf("%w: ~ stands before 0 or 1", abi.ErrBadEdit)
+		}
 	}
 	return tokens, nil
 }
@@ -114,20 +117,29 @@ func edit(value any, e abi.Edit) (any, error) {
 	}
 	v := reflect.ValueOf(value)
 	if len(tokens) == 0 {
-		if e.Op == abi.EditRemove {
-			return nil, fmt.Errorf("%w: the whole cannot be removed", abi.ErrBadEdit)
-		}
-		next, err := decode(v.Type(), e.Value)
-		if err != nil {
-			return nil, err
-		}
-		return next.Interface(), nil
+		return whole(v, e)
 	}
 	next, err := rebuild(v, tokens, func(container reflect.Value, token string) (reflect.Value, error) {
 		return put(container, token, e)
 	})
 	if err != nil {
 		return nil, err
+	}
+	return next.Interface(), nil
+}
+
+// whole replaces the document. There is always one: it cannot be removed, and
+// null is none.
+func whole(v reflect.Value, e abi.Edit) (any, error) {
+	if e.Op == abi.EditRemove || !v.IsValid() {
+		return nil, fmt.Errorf("%w: the whole cannot be removed", abi.ErrBadEdit)
+	}
+	next, err := decode(v.Type(), e.Value)
+	if err != nil {
+		return nil, err
+	}
+	if k := next.Kind(); (k == reflect.Pointer || k == reflect.Map || k == reflect.Slice || k == reflect.Interface) && next.IsNil() {
+		return nil, fmt.Errorf("%w: the whole cannot be null", abi.ErrBadEdit)
 	}
 	return next.Interface(), nil
 }
@@ -144,7 +156,7 @@ func setText(value any, pointer, text string) (any, error) {
 	next, err := rebuild(reflect.ValueOf(value), tokens, func(container reflect.Value, token string) (reflect.Value, error) {
 		return place(container, token, func(slot reflect.Type) (reflect.Value, error) {
 			switch {
-			case slot.Kind() == reflect.String:
+			case slot.Kind() == reflect.String && slot != reflect.TypeFor[json.Number]():
 				return reflect.ValueOf(text).Convert(slot), nil
 			case slot.Kind() == reflect.Interface && reflect.TypeFor[string]().AssignableTo(slot):
 				return reflect.ValueOf(text), nil
@@ -204,9 +216,9 @@ func place(container reflect.Value, token string, fill func(slot reflect.Type) (
 		}
 		next := reflect.New(container.Type()).Elem()
 		next.Set(container)
-		slot, err := next.FieldByIndexErr(f.index)
+		slot, err := ownField(next, f.index)
 		if err != nil {
-			return container, fmt.Errorf("%w: %w", abi.ErrBadEdit, err)
+			return container, err
 		}
 		value, err := fill(slot.Type())
 		if err != nil {
@@ -226,7 +238,7 @@ func place(container reflect.Value, token string, fill func(slot reflect.Type) (
 		next := copyMap(container)
 		next.SetMapIndex(reflect.ValueOf(token).Convert(t.Key()), value)
 		return next, nil
-	case reflect.Slice:
+	case reflect.Slice, reflect.Array:
 		i, ok := index(token, container.Len()-1)
 		if !ok {
 			return container, abi.ErrNotFound
@@ -235,12 +247,33 @@ func place(container reflect.Value, token string, fill func(slot reflect.Type) (
 		if err != nil {
 			return container, err
 		}
-		next := reflect.MakeSlice(container.Type(), container.Len(), container.Len())
+		next := reflect.New(container.Type()).Elem()
+		if container.Kind() == reflect.Slice {
+			next.Set(reflect.MakeSlice(container.Type(), container.Len(), container.Len()))
+		}
 		reflect.Copy(next, container)
 		next.Index(i).Set(value)
 		return next, nil
 	}
 	return container, abi.ErrNotFound
+}
+
+// ownField finds a field in a struct that was just copied. A pointer to an
+// embedded struct on the way is shared with the original and copied as well.
+func ownField(v reflect.Value, path []int) (reflect.Value, error) {
+	for i, at := range path {
+		if i > 0 && v.Kind() == reflect.Pointer {
+			if v.IsNil() || !v.CanSet() {
+				return v, fmt.Errorf("%w: a field of an embedded %s", abi.ErrBadEdit, v.Type())
+			}
+			own := reflect.New(v.Type().Elem())
+			own.Elem().Set(v.Elem())
+			v.Set(own)
+			v = own.Elem()
+		}
+		v = v.Field(at)
+	}
+	return v, nil
 }
 
 func copyMap(m reflect.Value) reflect.Value {
@@ -253,16 +286,19 @@ func copyMap(m reflect.Value) reflect.Value {
 
 // put does what RFC 6902 says for add, remove and replace.
 func put(container reflect.Value, token string, e abi.Edit) (reflect.Value, error) {
-	if e.Op == abi.EditRemove {
+	switch e.Op {
+	case abi.EditRemove:
 		return remove(container, token)
-	}
-	if container.Kind() == reflect.Slice && e.Op == abi.EditAdd {
-		return insert(container, token, e.Value)
-	}
-	if e.Op == abi.EditReplace {
+	case abi.EditAdd:
+		if container.Kind() == reflect.Slice {
+			return insert(container, token, e.Value)
+		}
+	case abi.EditReplace:
 		if _, err := child(container, token); err != nil {
 			return container, err
 		}
+	default:
+		return container, fmt.Errorf("%w: no edit has the number %d", abi.ErrBadEdit, e.Op)
 	}
 	return place(container, token, func(slot reflect.Type) (reflect.Value, error) { return decode(slot, e.Value) })
 }

@@ -23,8 +23,8 @@ func (a *adapter) beforeAgent(c agent.Context) (answer *genai.Content, _ error) 
 	if d, denied, first := r.Denied(); denied {
 		return r.refuse(u, d, first), nil
 	}
-	op := r.openAgent(u)
-	if !r.Chain().Wants(abi.BeforeAgent) {
+	op := a.openAgent(u)
+	if !op.Run().Chain().Wants(abi.BeforeAgent) {
 		return nil, nil
 	}
 	out := op.Dispatch(c, abi.BeforeAgent, abi.Event{Decode: decodeContent})

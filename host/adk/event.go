@@ -22,16 +22,17 @@ func (a *adapter) onEvent(c agent.InvocationContext, ev *session.Event) (replace
 	defer func() {
 		if p := recover(); p != nil {
 			a.caught("on_event", p)
-			withheld := *ev
-			withheld.Content = text(unavailable)
-			replaced = &withheld
+			replaced = withheld(ev)
 		}
 	}()
 	current := r.detached(ev)
 	current = r.tagRefusal(current, ev)
 	if r.Chain().Wants(abi.OnEvent) {
 		out := r.Root().Dispatch(c, abi.OnEvent, eventEvent(c, current))
-		if out.Subject != nil {
+		switch {
+		case out.Hold:
+			current = withheld(current)
+		case out.Subject != nil:
 			current = out.Subject.Value().(*session.Event)
 		}
 	}
@@ -40,6 +41,15 @@ func (a *adapter) onEvent(c agent.InvocationContext, ev *session.Event) (replace
 		return nil, nil
 	}
 	return current, nil
+}
+
+// withheld is the event without anything that it said.
+func withheld(ev *session.Event) *session.Event {
+	empty := *ev
+	empty.Content, empty.Output, empty.ErrorMessage = text(unavailable), nil, ""
+	empty.InputTranscription, empty.OutputTranscription = nil, nil
+	empty.Actions.StateDelta = map[string]any{}
+	return &empty
 }
 
 func eventEvent(c agent.InvocationContext, ev *session.Event) abi.Event {

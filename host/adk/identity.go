@@ -58,7 +58,7 @@ func (a *adapter) begin(c agent.InvocationContext) *run {
 	key := runKey(c)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if r, ok := a.runs[key]; ok {
+	if r, ok := a.runs[key]; ok && !r.Over() {
 		return r
 	}
 	base := runBase(c)
@@ -110,16 +110,29 @@ func resumes(c *genai.Content) bool {
 	return false
 }
 
-// find gives the run that a hook belongs to. A hook of a run that is over, or
-// that never began, gets a detached one.
+// find gives the run that a hook belongs to. The hooks of a run that is over,
+// or that never began, share a detached one, which ends by itself.
 func (a *adapter) find(c agent.InvocationContext) *run {
+	key := runKey(c)
 	a.mu.Lock()
-	r, ok := a.runs[runKey(c)]
-	a.mu.Unlock()
-	if ok && !r.Over() {
+	defer a.mu.Unlock()
+	if r, ok := a.runs[key]; ok && !r.Over() {
 		return r
 	}
-	return newRun(a.ledger.Detach(runBase(c)))
+	r := newRun(a.ledger.Detach(runBase(c)))
+	a.runs[key] = r
+	return r
+}
+
+// open begins an operation in the run that it belongs to, or in the one that
+// takes its place when that run ends at this moment.
+func (a *adapter) open(c agent.InvocationContext, kind abi.Operation, base abi.Event) (*run, *chain.Op) {
+	for {
+		r := a.find(c)
+		if op, ok := r.Open(kind, base); ok {
+			return r, op
+		}
+	}
 }
 
 // lookup is find without opening anything.
@@ -155,8 +168,8 @@ func agentKey(u agent.Context) agent.InvocationContext {
 	return u
 }
 
-func (r *run) openAgent(u agent.Context) *chain.Op {
-	op := r.Open(abi.OpAgent, agentBase(u))
+func (a *adapter) openAgent(u agent.Context) *chain.Op {
+	r, op := a.open(u, abi.OpAgent, agentBase(u))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.agents[agentKey(u)] = op
@@ -186,12 +199,12 @@ func stateOf(u agent.Context) func(string) (any, bool) {
 	}
 }
 
-func (r *run) openModel(u agent.Context, model string) *chain.Op {
+func (a *adapter) openModel(u agent.Context, model string) (*run, *chain.Op) {
 	base := agentBase(u)
 	base.Model = model
-	op := r.Open(abi.OpModel, base)
+	r, op := a.open(u, abi.OpModel, base)
 	r.keep(u.Actions(), &delta{op: op})
-	return op
+	return r, op
 }
 
 func (r *run) model(u agent.Context) *chain.Op {
@@ -238,15 +251,15 @@ func (r *run) refused(actions *session.EventActions, denial chain.Denial) {
 	d.denial = &denial
 }
 
-func (r *run) openTool(c agent.Context, name string) *chain.Op {
+func (a *adapter) openTool(c agent.Context, name string) (*run, *chain.Op) {
 	u := bare(c)
 	base := agentBase(u)
 	base.Tool, base.CallID = name, u.FunctionCallID()
-	op := r.Open(abi.OpTool, base)
+	r, op := a.open(u, abi.OpTool, base)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tools[c] = op
-	return op
+	return r, op
 }
 
 // tool gives the open call, and whether there was one.

@@ -1,6 +1,8 @@
 package adk
 
 import (
+	"cmp"
+	"context"
 	"maps"
 
 	"google.golang.org/adk/v2/agent"
@@ -22,12 +24,13 @@ func (a *adapter) beforeModel(c agent.Context, req *model.LLMRequest) (answer *m
 	if d, denied, first := r.Denied(); denied {
 		return &model.LLMResponse{Content: r.refuse(u, d, first)}, nil
 	}
-	out := r.openModel(u, req.Model).Dispatch(c, abi.BeforeModel, abi.Event{
+	r, op := a.openModel(u, req.Model)
+	out := op.Dispatch(c, abi.BeforeModel, abi.Event{
 		Subject: requestSubject(req, protocolCalls(u)), Decode: decodeResponse(nil), SetState: u.State().Set,
 	})
 	switch {
 	case out.Cancelled:
-		return nil, c.Err() // the caller is gone: this ends the agent, and nothing is called
+		return nil, cmp.Or(c.Err(), context.Canceled) // the caller is gone: this ends the agent, and nothing is called
 	case out.Answer != nil:
 		if out.Denial != nil {
 			r.refused(u.Actions(), *out.Denial)

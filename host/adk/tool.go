@@ -27,7 +27,7 @@ func (a *adapter) beforeTool(c agent.Context, t tool.Tool, args map[string]any) 
 	if r.Stopped() {
 		return failed("The run was stopped before this tool could run."), nil
 	}
-	op := r.openTool(c, t.Name())
+	r, op := a.openTool(c, t.Name())
 	if !r.Chain().Wants(abi.BeforeTool) {
 		return nil, nil
 	}
@@ -100,7 +100,7 @@ func (a *adapter) onToolError(c agent.Context, t tool.Tool, args map[string]any,
 	r := a.find(bare(c))
 	op, exists := r.tool(c)
 	if !exists {
-		op = r.openTool(c, t.Name())
+		r, op = a.openTool(c, t.Name())
 		defer func() {
 			r.closeTool(c, t.Name())
 			op.End(c, abi.ReasonError)
