@@ -24,11 +24,13 @@ type Hooks struct {
 	Close         func(*Call) Verdict
 }
 
-// registered are the hooks of this module.
 var registered Hooks
 
 // Register sets the hooks of this module. It is called once, from init.
 func Register(hooks Hooks) { registered = hooks }
+
+// Registered returns the hooks of this module.
+func Registered() Hooks { return registered }
 
 // at returns the function for a hook point, nil when there is none.
 func (h *Hooks) at(hook abi.Hook) func(*Call) Verdict {

@@ -12,7 +12,7 @@ func hooks() guest.Hooks {
 	return guest.Hooks{
 		AfterModel:   record,
 		OnModelError: record,
-		Close:        close,
+		Close:        closed,
 		AfterTool:    count,
 	}
 }
@@ -24,7 +24,7 @@ func record(c *guest.Call) guest.Verdict {
 	return guest.Continue
 }
 
-func close(c *guest.Call) guest.Verdict {
+func closed(c *guest.Call) guest.Verdict {
 	if c.Operation() != abi.OpModel {
 		return guest.Continue
 	}

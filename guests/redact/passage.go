@@ -2,6 +2,7 @@ package main
 
 import (
 	"iter"
+	"strings"
 
 	"github.com/hookhost/hookhost/abi/guest"
 )
@@ -16,24 +17,31 @@ type passage struct {
 // passages lists what can be changed.
 func passages(c *guest.Call) iter.Seq[passage] {
 	return func(yield func(passage) bool) {
-		var p passage
+		var leaves []guest.Leaf
 		for leaf := range c.Leaves() {
 			if leaf.ReadOnly {
 				continue
 			}
-			if !leaf.Continues && len(p.leaves) > 0 {
-				if !yield(p) {
+			if !leaf.Continues && len(leaves) > 0 {
+				if !yield(passageOf(leaves)) {
 					return
 				}
-				p = passage{}
+				leaves = nil
 			}
-			p.leaves = append(p.leaves, leaf)
-			p.text += leaf.Text()
+			leaves = append(leaves, leaf)
 		}
-		if len(p.leaves) > 0 {
-			yield(p)
+		if len(leaves) > 0 {
+			yield(passageOf(leaves))
 		}
 	}
+}
+
+func passageOf(leaves []guest.Leaf) passage {
+	texts := make([]string, len(leaves))
+	for i, leaf := range leaves {
+		texts[i] = leaf.Text()
+	}
+	return passage{leaves: leaves, text: strings.Join(texts, "")}
 }
 
 func (p passage) kind() string { return p.leaves[0].Kind.String() }

@@ -127,7 +127,7 @@ func (h functions) LeafSplice(index, start, end int32, text string) int32 {
 		return code
 	case leaf.ReadOnly:
 		return abi.WrongType
-	case start < 0 || end < start || int(end) > len(leaf.Text) || !validText(leaf.Text[start:end], text):
+	case start < 0 || end < start || int(end) > len(leaf.Text) || !between(leaf.Text, start) || !between(leaf.Text, end) || !validText(text):
 		return abi.BadArgument
 	}
 	for _, e := range h.Edits {
@@ -393,12 +393,27 @@ func (h functions) decide(out []byte) int32 {
 
 // LimitSettle settles.
 func (h functions) LimitSettle(id, actual int64) int32 {
-	return h.ask("hookhost_limit.settle", "settle %d %d", id, actual)
+	return h.end(id, h.ask("hookhost_limit.settle", "settle %d %d", id, actual))
 }
 
 // LimitRelease gives back.
 func (h functions) LimitRelease(id int64) int32 {
-	return h.ask("hookhost_limit.release", "release %d", id)
+	return h.end(id, h.ask("hookhost_limit.release", "release %d", id))
+}
+
+// end ends a reservation, once.
+func (h functions) end(id int64, code int32) int32 {
+	if code != abi.OK {
+		return code
+	}
+	if h.ended[id] {
+		return abi.NotFound
+	}
+	if h.ended == nil {
+		h.Host.ended = map[int64]bool{}
+	}
+	h.ended[id] = true
+	return abi.OK
 }
 
 // UsageRecord records.
@@ -466,12 +481,16 @@ func (h functions) keep(name, key, value string) {
 	h.Values[name+" "+key] = value
 }
 
-// Claim gives the next claim; when none is left, the caller's with token 1.
+// Claim gives the next claim; when none is left, the caller's with token 1,
+// unless it was completed.
 func (h functions) Claim(name, key string, ttlMS int64, out []byte) int32 {
 	if code := h.ask("hookhost_claim.claim", "claim %s %s %d", name, key, ttlMS); code < 0 {
 		return code
 	}
 	c := Claim{State: abi.Claimed, Token: 1}
+	if _, done := h.Values[name+" "+key]; done {
+		c = Claim{State: abi.ClaimDone}
+	}
 	if len(h.Claims) > 0 {
 		c, h.Claims = h.Claims[0], h.Claims[1:]
 	}

@@ -41,6 +41,8 @@ type Host struct {
 	Rejected []abi.Note // key and text
 	Logs     []string
 	Asked    []string // of limits, usage, kv and claims, in words
+
+	ended map[int64]bool // reservations that were settled or released
 }
 
 // Decision is what a limit decides.
@@ -145,6 +147,11 @@ func find(buf []byte, value string, found bool) int32 {
 
 func giveInt64(out []byte, n int64) int32 {
 	return give(out, string(binary.LittleEndian.AppendUint64(nil, uint64(n))))
+}
+
+// between reports whether no character is cut at an offset.
+func between(text string, at int32) bool {
+	return int(at) == len(text) || utf8.RuneStart(text[at])
 }
 
 func validText(texts ...string) bool {
