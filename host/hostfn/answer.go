@@ -44,7 +44,7 @@ func (c *Call) Refuse(code, text string, retryMS int64) int32 {
 
 // canRespond keeps answers away from hooks where none is read.
 func (c *Call) canRespond() abi.Code {
-	if !abi.Allowed(c.ev.Hook, abi.Respond) {
+	if !abi.Allowed(c.Hook(), abi.Respond) {
 		return abi.NotAtThisHook
 	}
 	return abi.OK

@@ -84,27 +84,6 @@ func TestCauseIsTheStoreWhereItWasAway(t *testing.T) {
 	b.fails(chain.CauseStore)
 }
 
-func TestFullPoolWaitsAndGivesUp(t *testing.T) {
-	b := newBench(t, "loop").pool(1).within(200 * time.Millisecond).loads()
-	var full, late atomic.Int64
-	var all sync.WaitGroup
-	for range 2 {
-		all.Go(func() {
-			_, err := b.stage.Call(t.Context(), event("a"))
-			switch f := (*chain.Failure)(nil); {
-			case !assert.ErrorAs(t, err, &f):
-			case f.Cause == chain.CausePoolFull:
-				full.Add(1)
-			case f.Cause == chain.CauseDeadline:
-				late.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	assert.EqualValues(t, 1, late.Load(), "one call has the instance until its time is over")
-	assert.EqualValues(t, 1, full.Load()+late.Load()-1, "the other one fails too")
-}
-
 func TestWaitForAnInstanceThatComesFree(t *testing.T) {
 	b := newBench(t, "ready").pool(1).loads()
 	in, err := b.stage.pool.get(t.Context())

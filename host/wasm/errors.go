@@ -63,7 +63,7 @@ func trap(err error) error {
 	if len(lines) > 2 {
 		frames := lines[2:min(len(lines), 2+maxFrames)]
 		for i, frame := range frames {
-			frames[i], _, _ = strings.Cut(strings.TrimSpace(frame), "(")
+			frames[i], _, _ = strings.Cut(strings.TrimLeft(frame, "\t ."), "(")
 		}
 		text += " in " + strings.Join(frames, " < ")
 	}
