@@ -57,9 +57,12 @@ func ParseScript(data []byte) ([]Reply, error) {
 			return nil, scriptError(err)
 		}
 		if len(whole.Reply) == 0 {
-			return nil, errors.Join(unknownKeys(meta, data, 0), &ScriptError{Text: "script has no [[reply]]"})
+			err = &ScriptError{Text: "script has no [[reply]]"}
 		}
-		return whole.Reply, errors.Join(unknownKeys(meta, data, 0), whole.check(0, 0))
+		if err := errors.Join(unknownKeys(meta, data, 0), whole.check(0, 0), err); err != nil {
+			return nil, err
+		}
+		return whole.Reply, nil
 	}
 	var faults []error
 	for i, block := range blocks {
