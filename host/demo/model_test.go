@@ -115,6 +115,7 @@ func TestTheModelStopsWhenItsContextEnds(t *testing.T) {
 	m := &Model{Replies: []Reply{{Chunks: []string{"a", "b", "c"}}, {Text: "late", Delay: Duration(time.Hour)}}}
 
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	var err error
 	for _, err = range m.GenerateContent(ctx, &model.LLMRequest{}, true) {
 		cancel()
