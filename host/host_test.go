@@ -1,0 +1,193 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/adk/v2/session"
+
+	"github.com/hookhost/hookhost/abi"
+	"github.com/hookhost/hookhost/chain"
+	"github.com/hookhost/hookhost/chain/manifest"
+	"github.com/hookhost/hookhost/host"
+	"github.com/hookhost/hookhost/host/demo"
+)
+
+// TestWarmCache compiles the shipped guests into the cache that all tests
+// share. `make cache` runs it alone, without the race detector, under which
+// compiling takes ten times as long.
+func TestWarmCache(t *testing.T) {
+	_, hooks, err := host.Inspect(t.Context(), filepath.Join("..", "hooks.toml"), host.Options{Dev: true, CacheDir: cacheDir()})
+	require.NoError(t, err, "the guests have to be built first: make guests")
+	assert.Len(t, hooks, 3)
+}
+
+func TestRunsKeepTheChainThatTheyBeganWith(t *testing.T) {
+	w := open(t, redactOnly, host.Options{}, demo.Reply{Chunks: []string{"card ", "4111 1111", " 1111 1111"}}, demo.Reply{Text: "a@example.com"})
+	before := w.host.Manifest().Version
+	var reloaded error
+	seen := 0
+
+	out := demo.Run(t.Context(), w.runner, demo.Turn{Text: "hi", Stream: true, Each: func(*session.Event) bool {
+		if seen++; seen == 1 {
+			write(t, filepath.Dir(w.path), redactOnly+"[stage.redact.config]\nentities = [\"email\"]\n")
+			reloaded = w.host.Reload(t.Context())
+		}
+		return true
+	}})
+
+	require.NoError(t, out.Err())
+	require.NoError(t, reloaded)
+	assert.Equal(t, []string{before}, w.versions(), "the run that was going on")
+	assert.Equal(t, []string{"card [CARD]"}, out.Texts())
+	assert.NotEqual(t, before, w.host.Manifest().Version)
+	assert.Equal(t, []string{"[EMAIL]"}, w.says("hi"))
+	assert.Len(t, w.versions(), 2, "the next run is on the new chain")
+}
+
+func TestABadManifestLeavesTheRunningChainAlone(t *testing.T) {
+	for name, text := range map[string]string{
+		"syntax":     redactOnly + "[stage.redact\n",
+		"policy":     redactOnly + "on_error = \"opne\"\n",
+		"config":     redactOnly + "[stage.redact.config]\nentities = [\"crad\"]\n",
+		"no module":  strings.ReplaceAll(redactOnly, "MODULE/redact", "gone.wasm"),
+		"not Wasm":   strings.ReplaceAll(redactOnly, "MODULE/redact", "hooks.toml"),
+		"over-reach": strings.ReplaceAll(redactOnly, "MODULE/redact", "MODULE/ratelimit"),
+		"store":      redactOnly + "[store]\nnamespace = \"other\"\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t, redactOnly, host.Options{}, demo.Reply{Text: "4111 1111 1111 1111"})
+			before := w.host.Manifest().Version
+			write(t, filepath.Dir(w.path), text)
+
+			err := w.host.Reload(t.Context())
+
+			require.Error(t, err)
+			t.Log(err)
+			assert.Equal(t, before, w.host.Manifest().Version)
+			assert.Equal(t, []string{"[CARD]"}, w.says("hi"))
+		})
+	}
+}
+
+func TestAGuestsNoToItsConfigurationIsPlacedInTheManifest(t *testing.T) {
+	path := write(t, t.TempDir(), redactOnly+"[stage.redact.config]\nentities = [\"card\", \"crad\"]\n")
+
+	_, err := host.Open(t.Context(), path, host.Options{Dev: true, CacheDir: cacheDir()})
+
+	var at *manifest.Error
+	require.ErrorAs(t, err, &at)
+	assert.Equal(t, "redact", at.Stage)
+	assert.Equal(t, 8, at.Line)
+	assert.Contains(t, at.Msg, "crad")
+}
+
+func TestAnUnpinnedModuleNeedsDev(t *testing.T) {
+	path := write(t, t.TempDir(), redactOnly)
+
+	_, err := host.Open(t.Context(), path, host.Options{CacheDir: cacheDir()})
+	require.ErrorContains(t, err, "sha256")
+
+	_, err = manifest.Pin(path)
+	require.NoError(t, err)
+	h, err := host.Open(t.Context(), path, host.Options{CacheDir: cacheDir()})
+	require.NoError(t, err)
+	require.NoError(t, h.Close(t.Context()))
+}
+
+func TestHangupReloads(t *testing.T) {
+	w := open(t, redactOnly, host.Options{})
+	before := w.host.Manifest().Version
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.host.ReloadOnHangup(ctx)
+	}()
+	write(t, filepath.Dir(w.path), redactOnly+"mode = \"off\"\n")
+
+	assert.Eventually(t, func() bool {
+		// The first signals may come before the handler is in place, where
+		// they would end the process, so this one is ignored until then.
+		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
+		return w.host.Manifest().Version != before
+	}, 10*time.Second, 20*time.Millisecond)
+	cancel()
+	<-done
+}
+
+// closing fails when it is closed.
+type closing struct {
+	chain.Stage
+	err error
+}
+
+func (c closing) Close(ctx context.Context) error { return errors.Join(c.Stage.Close(ctx), c.err) }
+
+func TestCloseJoinsTheErrorsOfAllStages(t *testing.T) {
+	broken := errors.New("broken")
+	path := write(t, t.TempDir(), strings.Replace(redactOnly, `["redact"]`, `["redact", "other"]`, 1)+`
+[stage.other]
+module = "MODULE/redact"
+role = "transformer"
+`)
+	h, err := host.Open(t.Context(), path, host.Options{Dev: true, CacheDir: cacheDir(), Wrap: func(name string, s chain.Stage) chain.Stage {
+		return closing{s, broken}
+	}})
+	require.NoError(t, err)
+
+	err = h.Close(t.Context())
+
+	require.ErrorIs(t, err, broken)
+	assert.ErrorContains(t, err, "stage[redact] close")
+	assert.ErrorContains(t, err, "stage[other] close")
+	assert.ErrorIs(t, h.Reload(t.Context()), host.ErrClosed)
+	assert.NoError(t, h.Close(t.Context()), "a second time")
+}
+
+func TestAHostLeavesNoGoroutine(t *testing.T) {
+	path := write(t, t.TempDir(), redactOnly)
+	before := runtime.NumGoroutine()
+
+	h, err := host.Open(t.Context(), path, host.Options{Dev: true, CacheDir: cacheDir()})
+	require.NoError(t, err)
+	require.NoError(t, h.Close(t.Context()))
+
+	assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= before }, 5*time.Second, 10*time.Millisecond)
+}
+
+func TestAStageThatDoesNotStartFollowsItsPolicy(t *testing.T) {
+	text := `
+version = 1
+order = ["broken"]
+[stage.broken]
+module = "` + fixture(t, "exit_in_initialize") + `"
+role = "transformer"
+`
+	path := write(t, t.TempDir(), text)
+	_, err := host.Open(t.Context(), path, host.Options{Dev: true, CacheDir: cacheDir()})
+	require.ErrorContains(t, err, "stage[broken]", "closed refuses to start")
+
+	w := open(t, text+"on_load_error = \"open\"\n", host.Options{}, demo.Reply{Text: "hello"})
+
+	assert.Equal(t, []string{"hello"}, w.says("hi"), "open skips it")
+	require.NotEmpty(t, w.steps)
+	assert.Equal(t, chain.CauseLoad, w.steps[0].Cause)
+	assert.Equal(t, abi.OnUserMessage, w.steps[0].Hook)
+}
+
+func fixture(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("wasm", "testdata", name+".wasm"))
+	require.NoError(t, err)
+	return path
+}

@@ -1,0 +1,119 @@
+package host_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/adk/v2/plugin"
+	"google.golang.org/adk/v2/runner"
+	"google.golang.org/adk/v2/session"
+
+	"github.com/hookhost/hookhost/chain"
+	"github.com/hookhost/hookhost/host"
+	"github.com/hookhost/hookhost/host/demo"
+)
+
+// cacheDir is where all tests keep compiled modules: compiling one anew for
+// each test would take most of their time.
+func cacheDir() string {
+	if dir := os.Getenv("HOOKHOST_TEST_CACHE"); dir != "" {
+		return dir
+	}
+	return filepath.Join(os.TempDir(), "hookhost-test-cache")
+}
+
+// module is the path of a shipped guest.
+func module(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("..", "guests", name, name+".wasm"))
+	require.NoError(t, err)
+	_, err = os.Stat(path)
+	require.NoError(t, err, "the guests have to be built first: make guests")
+	return path
+}
+
+// world is a host on a manifest in a folder of its own, with a scripted agent
+// in front of it.
+type world struct {
+	t        *testing.T
+	path     string
+	host     *host.Host
+	model    *demo.Model
+	sessions session.Service
+	runner   *runner.Runner
+	log      strings.Builder
+
+	mu    sync.Mutex
+	steps []chain.Step
+}
+
+const redactOnly = `
+version = 1
+order = ["redact"]
+[stage.redact]
+module = "MODULE/redact"
+role = "transformer"
+`
+
+// write puts a manifest in the world's folder. MODULE/X stands for the
+// module of the guest X.
+func write(t *testing.T, dir, text string) string {
+	t.Helper()
+	for _, g := range []string{"meter", "ratelimit", "redact"} {
+		text = strings.ReplaceAll(text, "MODULE/"+g, module(t, g))
+	}
+	path := filepath.Join(dir, "hooks.toml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func open(t *testing.T, text string, o host.Options, replies ...demo.Reply) *world {
+	t.Helper()
+	w := &world{t: t, path: write(t, t.TempDir(), text), model: &demo.Model{Replies: replies}, sessions: session.InMemoryService()}
+	o.Dev, o.CacheDir = true, cacheDir()
+	o.Log = slog.New(slog.NewTextHandler(&w.log, nil))
+	o.Trace = func(s chain.Step) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.steps = append(w.steps, s)
+	}
+	h, err := host.Open(t.Context(), w.path, o)
+	require.NoError(t, err)
+	w.host = h
+	t.Cleanup(func() { require.NoError(t, h.Close(context.WithoutCancel(t.Context()))) })
+	root, err := demo.Agent(demo.LLM, w.model)
+	require.NoError(t, err)
+	w.runner, err = runner.New(runner.Config{
+		AppName: "app", Agent: root, SessionService: w.sessions, AutoCreateSession: true,
+		PluginConfig: runner.PluginConfig{Plugins: []*plugin.Plugin{h.Plugin()}},
+	})
+	require.NoError(t, err)
+	return w
+}
+
+// says is what the agent answers to a turn.
+func (w *world) says(text string) []string {
+	w.t.Helper()
+	out := demo.Run(w.t.Context(), w.runner, demo.Turn{Text: text})
+	require.NoError(w.t, out.Err())
+	return out.Texts()
+}
+
+// versions are those of the chains that the steps so far ran on.
+func (w *world) versions() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []string
+	for _, s := range w.steps {
+		if len(all) == 0 || all[len(all)-1] != s.Version {
+			all = append(all, s.Version)
+		}
+	}
+	return all
+}
