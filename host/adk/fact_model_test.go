@@ -210,20 +210,23 @@ func TestFact22_EventsOfOneCallShareTheStateDelta(t *testing.T) {
 
 func TestFact22_OnEventLagsBehindAfterModel(t *testing.T) {
 	p := newProbe(t, demo.LLM, demo.Reply{Chunks: strings.Split(strings.Repeat("x", 40), "")})
-	ahead := make(chan struct{})
+	ahead, most := make(chan struct{}), 0
 	p.on.AfterModelCallback = func(agent.Context, *model.LLMResponse, error) (*model.LLMResponse, error) {
-		if p.count("after_model[assistant] partial") == 18 {
+		if len(p.hooks("after_model")) == 18 {
 			close(ahead)
 		}
 		return nil, nil
 	}
 	p.on.OnEventCallback = func(agent.InvocationContext, *session.Event) (*session.Event, error) {
-		if len(p.hooks("on_event")) == 1 {
+		events := len(p.hooks("on_event"))
+		if events == 1 {
 			within(t, ahead, "18 chunks while on_event stands at the first")
 		}
+		most = max(most, len(p.hooks("after_model"))-events+1)
 		return nil, nil
 	}
 	require.NoError(t, p.stream("hello").Err())
+	assert.Equal(t, 18, most)
 }
 
 func TestFact23_ANestedEditInARequestReachesTheSession(t *testing.T) {
