@@ -73,7 +73,9 @@ func notes(pairs ...string) []abi.Note {
 	return notes
 }
 
-func at(hook abi.Hook) abi.Event { return abi.Event{Hook: hook, Of: hook.Operation()} }
+func at(hook abi.Hook) abi.Event {
+	return abi.Event{Hook: hook, Of: hook.Operation(), App: "shop", User: "user 42"}
+}
 
 func splice(pointer string, start, end int, text string) abi.Edit {
 	return abi.Edit{Op: abi.EditSplice, Pointer: pointer, Start: start, End: end, Text: text}
@@ -230,11 +232,11 @@ func Cases() []Case {
 			Name: "state", Event: at(abi.BeforeModel),
 			Script: []string{
 				"state_get|op|k", "state_set|op|k|", "state_get|op|k", "state_get|run|k", "state_del|op|k", "state_get|op|k",
-				"state_add|run|n|5", "state_add|run|n|-7", "state_set|op|t|text", "state_add|op|t|1", "continue",
+				"state_add|run|n|5", "state_add|run|n|-7", "state_get|run|n", "state_set|op|t|text", "state_add|op|t|1", "continue",
 			},
 			Want: abi.Verdict{Kind: abi.Continue, Notes: notes(
 				"state_get", "not found", "state_set", "ok", "state_get", "", "state_get", "not found", "state_del", "ok",
-				"state_get", "not found", "state_add", "5", "state_add", "-2", "state_set", "ok", "state_add", "wrong type",
+				"state_get", "not found", "state_add", "5", "state_add", "-2", "state_get", "-2", "state_set", "ok", "state_add", "wrong type",
 			)},
 		},
 		{

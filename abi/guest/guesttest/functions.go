@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -277,23 +278,21 @@ func (h functions) StateDel(scope int32, key string) int32 {
 	return code
 }
 
-// StateAdd adds to a counter.
+// StateAdd adds to a counter, which is kept in decimal.
 func (h functions) StateAdd(scope int32, key string, delta int64, out []byte) int32 {
 	state, code := h.state("hookhost.state_add", scope)
 	if code < 0 {
 		return code
 	}
-	was, found := state[key]
-	if !found {
-		was = strings.Repeat("\x00", 8)
+	var n int64
+	if was, found := state[key]; found {
+		var err error
+		if n, err = strconv.ParseInt(was, 10, 64); err != nil {
+			return abi.WrongType
+		}
 	}
-	if len(was) != 8 {
-		return abi.WrongType
-	}
-	n := int64(binary.LittleEndian.Uint64([]byte(was))) + delta
-	code = giveInt64(out, n)
-	state[key] = string(binary.LittleEndian.AppendUint64(nil, uint64(n)))
-	return code
+	state[key] = strconv.FormatInt(n+delta, 10)
+	return giveInt64(out, n+delta)
 }
 
 // Config gives a value.
