@@ -19,8 +19,8 @@ type Case struct {
 	Leaves []abi.Leaf
 	// Documents are the JSON that get finds, by pointer.
 	Documents map[string]string
-	Want      abi.Verdict
-	Bad       bool // a bad verdict, whatever Want is
+	Want      abi.Verdict // with Fail and notes of it, where a host makes a failure of the stage
+	Bad       bool        // a bad verdict, whatever Want is
 }
 
 // Stage, OpID and RunID are who the guest is and what it is called in; Config
@@ -169,6 +169,16 @@ func Cases() []Case {
 			Name: "a hold without a change", Event: at(abi.OnModelChunk), Leaves: []abi.Leaf{hello},
 			Script: []string{"hold|1|5", "done"},
 			Want:   abi.Verdict{Kind: abi.Continue, Notes: notes("hold", "ok"), Holds: []abi.Hold{{Pointer: "/1", Bytes: 5}}},
+		},
+		{
+			Name: "a splice that reaches into what is held", Event: at(abi.OnModelChunk), Leaves: []abi.Leaf{hello},
+			Script: []string{"hold|1|5", "splice|1|6|8|x", "done"},
+			Want:   abi.Verdict{Kind: abi.Fail, Notes: notes("hold", "ok", "splice", "bad argument")},
+		},
+		{
+			Name: "a hold that is taken back", Event: at(abi.OnModelChunk), Leaves: []abi.Leaf{hello},
+			Script: []string{"hold|1|5", "hold|1|0", "done"},
+			Want:   abi.Verdict{Kind: abi.Continue, Notes: notes("hold", "ok", "hold", "ok")},
 		},
 		{
 			Name: "a hold of more than there is", Event: at(abi.OnModelChunk), Leaves: []abi.Leaf{hello},

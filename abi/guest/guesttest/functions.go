@@ -132,7 +132,12 @@ func (h functions) LeafSplice(index, start, end int32, text string) int32 {
 		return abi.BadArgument
 	}
 	for _, e := range h.Edits {
-		if e.Op == abi.EditSplice && e.Pointer == leaf.Pointer && int(start) < e.End && e.Start < int(end) {
+		if e.Op == abi.EditSplice && e.Pointer == leaf.Pointer && (int(start) == e.Start || int(start) < e.End && e.Start < int(end)) {
+			return abi.BadArgument
+		}
+	}
+	for _, held := range h.Holds {
+		if held.Pointer == leaf.Pointer && int(end) > len(leaf.Text)-held.Bytes {
 			return abi.BadArgument
 		}
 	}
@@ -145,11 +150,18 @@ func (h functions) LeafHold(index, bytes int32) int32 {
 	if code < 0 {
 		return code
 	}
-	if bytes < 0 || int(bytes) > len(leaf.Text) || leaf.Final && bytes > 0 {
+	begin := len(leaf.Text) - int(bytes)
+	if bytes < 0 || begin < 0 || leaf.Final && bytes > 0 || !between(leaf.Text, int32(begin)) {
 		return abi.BadArgument
 	}
+	for _, e := range h.Edits {
+		if e.Op == abi.EditSplice && e.Pointer == leaf.Pointer && bytes > 0 && e.End > begin {
+			return abi.BadArgument
+		}
+	}
+	h.Host.Holds = slices.DeleteFunc(h.Holds, func(held abi.Hold) bool { return held.Pointer == leaf.Pointer })
 	if bytes > 0 {
-		h.Holds = append(h.Holds, abi.Hold{Pointer: leaf.Pointer, Bytes: int(bytes)})
+		h.Host.Holds = append(h.Holds, abi.Hold{Pointer: leaf.Pointer, Bytes: int(bytes)})
 	}
 	return abi.OK
 }
