@@ -159,7 +159,13 @@ func (h functions) LeafHold(index, bytes int32) int32 {
 			return abi.BadArgument
 		}
 	}
-	h.Host.Holds = slices.DeleteFunc(h.Holds, func(held abi.Hold) bool { return held.Pointer == leaf.Pointer })
+	holds := h.Holds
+	h.Host.Holds = nil
+	for _, held := range holds {
+		if held.Pointer != leaf.Pointer {
+			h.Host.Holds = append(h.Holds, held)
+		}
+	}
 	if bytes > 0 {
 		h.Host.Holds = append(h.Holds, abi.Hold{Pointer: leaf.Pointer, Bytes: int(bytes)})
 	}
