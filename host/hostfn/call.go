@@ -27,8 +27,7 @@ type Services struct {
 	Replicas int64
 
 	Plans Plans
-	Clock func() time.Time // nil is time.Now
-	Log   *slog.Logger     // nil is slog.Default
+	Log   *slog.Logger // nil is slog.Default
 
 	Leases Leases // Run must be running for leases to outlive their expiry
 
@@ -40,13 +39,6 @@ type Services struct {
 // Fallbacks counts the calls to the store that came back unavailable, so that
 // a guest was told so or the local share was used.
 func (s *Services) Fallbacks() int64 { return s.fallbacks.Load() }
-
-func (s *Services) now() time.Time {
-	if s.Clock == nil {
-		return time.Now()
-	}
-	return s.Clock()
-}
 
 func (s *Services) logger() *slog.Logger {
 	if s.Log == nil {

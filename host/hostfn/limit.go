@@ -171,10 +171,10 @@ func (d decision) String() string {
 func (c *Call) admit(all []asked, item itemOf) (decision, abi.Code) {
 	told := decision{kind: abi.Admitted}
 	n, id := c.nextID()
-	taken := &charge{stage: c.stage.Name, op: c.ev.Op.ID(), run: c.ev.Run.ID(), id: id}
+	taken := &charge{stage: c.stage.Name, op: c.ev.Op.ID(), run: c.ev.Run.ID()}
 	groups := byOwner(all)
 	for i, group := range groups {
-		d, part, code := c.admitGroup(id, group, item, i+1 < len(groups))
+		d, part, code := c.admitGroup(fmt.Sprintf("%s.%d", id, i), group, item, i+1 < len(groups))
 		inShadow := group[0].limit.Shadow
 		if code == abi.OK && (inShadow || c.stage.Shadow) {
 			c.note("shadow.limit."+decider(group, d).text, d.String())
