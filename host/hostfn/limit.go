@@ -232,21 +232,20 @@ func decider(group []asked, d decision) asked {
 func (c *Call) admitGroup(id string, group []asked, item itemOf, undoable bool) (decision, []part, abi.Code) {
 	admitted, in := group, c.services.Store
 	d, err := c.askStore(in, id, admitted, item, undoable)
-	code, known := codeOf(err)
-	if !known {
-		c.services.fallbacks.Add(1)
-		c.services.logger().Warn("store unavailable", "stage", c.stage.Name, "error", err)
-		if !c.stage.Local || c.services.Local == nil || c.ctx.Err() != nil {
-			return decision{}, nil, abi.Unavailable
-		}
+	code := c.codeOf(err)
+	if code == abi.Unavailable && c.stage.Local && c.services.Local != nil && c.ctx.Err() == nil {
 		admitted, in = c.share(group), c.services.Local
 		d, err = c.askStore(in, id, admitted, item, undoable)
-		code, _ = codeOf(err)
+		code = c.codeOf(err)
 	}
 	if code != abi.OK {
 		return decision{}, nil, code
 	}
-	told := decision{kind: decisionKinds[d.Kind], wait: d.Wait}
+	kind, known := decisionKinds[d.Kind]
+	if !known {
+		return decision{}, nil, abi.Unavailable
+	}
+	told := decision{kind: kind, wait: d.Wait}
 	if d.Kind != store.Now && d.Item >= 0 && d.Item < len(group) {
 		told.limit = group[d.Item].index
 	}
