@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"strings"
 	"time"
 
 	"github.com/hookhost/hookhost/abi"
@@ -35,3 +36,45 @@ type Step struct {
 
 // Tracer is told of each step, from many goroutines at once.
 type Tracer func(Step)
+
+// Line says in words what tells one step from another: hook, stage, verdict,
+// and what belongs to it. The host has no name, so it stands as "host".
+//
+//	before_run ratelimit respond limit.turn
+//	before_model ratelimit wait 6s
+//	after_model redact failed trap closed
+//	close ratelimit continue run done
+func (s Step) Line() string {
+	words := []string{s.Hook.String(), s.Stage, s.Verdict.String()}
+	if s.Stage == "" {
+		words[1] = "host"
+	}
+	if s.Cause != 0 {
+		words[2] = "failed"
+	}
+	return strings.Join(append(words, s.Details()...), " ")
+}
+
+// Details are the words of a line that follow the verdict.
+func (s Step) Details() []string {
+	var words []string
+	if s.Cause != 0 {
+		words = append(words, s.Cause.String())
+	}
+	if s.Policy != 0 {
+		words = append(words, s.Policy.String())
+	}
+	if s.Mode == Shadow {
+		words = append(words, "shadow")
+	}
+	if s.Code != "" {
+		words = append(words, s.Code)
+	}
+	if s.Wait > 0 {
+		words = append(words, s.Wait.String())
+	}
+	if s.Reason != 0 {
+		words = append(words, s.Operation.String(), s.Reason.String())
+	}
+	return words
+}

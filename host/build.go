@@ -53,6 +53,9 @@ func closeAll(ctx context.Context, entries []chain.Entry) error {
 // load makes a stage of its module. What the manifest can be blamed for is
 // refused whatever the policies say; for the rest on_load_error decides.
 func (h *Host) load(ctx context.Context, m *manifest.Manifest, s *manifest.Stage) (chain.Stage, error) {
+	if native := h.options.Native[s.Spec.Name]; native != nil {
+		return h.wrap(s, native), nil
+	}
 	secrets, err := m.ReadSecrets(s)
 	if err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ type Host struct {
 // faults of the manifest come back at once, as *manifest.Errors.
 func Open(ctx context.Context, path string, o Options) (*Host, error) {
 	h := &Host{path: path, options: o, log: o.log(), plans: &plans{clock: o.clock()}}
-	m, err := manifest.Load(path, manifest.Options{Dev: o.Dev, Env: o.Env})
+	m, err := manifest.Load(path, o.manifest())
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +189,7 @@ func (h *Host) Reload(ctx context.Context) error {
 	if h.closed {
 		return ErrClosed
 	}
-	m, err := manifest.Load(h.path, manifest.Options{Dev: h.options.Dev, Env: h.options.Env})
+	m, err := manifest.Load(h.path, h.options.manifest())
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 // which hooks each of them asks for. Nothing is left running.
 func Inspect(ctx context.Context, path string, o Options) (*manifest.Manifest, map[string]abi.HookSet, error) {
 	h := &Host{path: path, options: o, log: o.log(), plans: &plans{clock: o.clock()}}
-	m, err := manifest.Load(path, manifest.Options{Dev: o.Dev, Env: o.Env})
+	m, err := manifest.Load(path, o.manifest())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hookhost/hookhost/chain"
+	"github.com/hookhost/hookhost/chain/manifest"
 	"github.com/hookhost/hookhost/store"
 )
 
@@ -28,6 +29,11 @@ type Options struct {
 	Clock chain.Clock
 	// Store stands in for the store of the manifest. The host closes it.
 	Store store.Store
+	// Native are stages that are written in Go and linked into the program, by
+	// their names in the manifest. There they have an order, a role and policies
+	// like any other, but neither a module nor grants that mean anything. The
+	// host closes them.
+	Native map[string]chain.Stage
 	// Wrap puts something around a stage, such as a fault to be tested. nil
 	// leaves them as they are.
 	Wrap func(name string, s chain.Stage) chain.Stage
@@ -39,6 +45,12 @@ const idleLimit = time.Hour
 
 // sweepEvery is how often the host looks for lost runs.
 const sweepEvery = time.Minute
+
+// manifest says how the manifest is read.
+func (o Options) manifest() manifest.Options {
+	native := func(stage string) bool { return o.Native[stage] != nil }
+	return manifest.Options{Dev: o.Dev, Env: o.Env, Native: native}
+}
 
 func (o Options) log() *slog.Logger {
 	if o.Log == nil {

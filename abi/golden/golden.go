@@ -19,8 +19,8 @@ type Case struct {
 	Leaves []abi.Leaf
 	// Documents are the JSON that get finds, by pointer.
 	Documents map[string]string
-	Want      abi.Verdict
-	Bad       bool // a bad verdict, whatever Want is
+	Want      abi.Verdict // with Fail and notes of it, where a host makes a failure of the stage
+	Bad       bool        // a bad verdict, whatever Want is
 }
 
 // Stage, OpID and RunID are who the guest is and what it is called in; Config
@@ -73,7 +73,9 @@ func notes(pairs ...string) []abi.Note {
 	return notes
 }
 
-func at(hook abi.Hook) abi.Event { return abi.Event{Hook: hook, Of: hook.Operation()} }
+func at(hook abi.Hook) abi.Event {
+	return abi.Event{Hook: hook, Of: hook.Operation(), App: "shop", User: "user 42"}
+}
 
 func splice(pointer string, start, end int, text string) abi.Edit {
 	return abi.Edit{Op: abi.EditSplice, Pointer: pointer, Start: start, End: end, Text: text}
@@ -169,6 +171,16 @@ func Cases() []Case {
 			Want:   abi.Verdict{Kind: abi.Continue, Notes: notes("hold", "ok"), Holds: []abi.Hold{{Pointer: "/1", Bytes: 5}}},
 		},
 		{
+			Name: "a splice that reaches into what is held", Event: at(abi.OnModelChunk), Leaves: []abi.Leaf{hello},
+			Script: []string{"hold|1|5", "splice|1|6|8|x", "done"},
+			Want:   abi.Verdict{Kind: abi.Fail, Notes: notes("hold", "ok", "splice", "bad argument")},
+		},
+		{
+			Name: "a hold that is taken back", Event: at(abi.OnModelChunk), Leaves: []abi.Leaf{hello},
+			Script: []string{"hold|1|5", "hold|1|0", "done"},
+			Want:   abi.Verdict{Kind: abi.Continue, Notes: notes("hold", "ok", "hold", "ok")},
+		},
+		{
 			Name: "a hold of more than there is", Event: at(abi.OnModelChunk), Leaves: []abi.Leaf{hello},
 			Script: []string{"hold|1|13", "done"},
 			Want:   abi.Verdict{Kind: abi.Fail, Notes: notes("hold", "bad argument")},
@@ -230,11 +242,11 @@ func Cases() []Case {
 			Name: "state", Event: at(abi.BeforeModel),
 			Script: []string{
 				"state_get|op|k", "state_set|op|k|", "state_get|op|k", "state_get|run|k", "state_del|op|k", "state_get|op|k",
-				"state_add|run|n|5", "state_add|run|n|-7", "state_set|op|t|text", "state_add|op|t|1", "continue",
+				"state_add|run|n|5", "state_add|run|n|-7", "state_get|run|n", "state_set|op|t|text", "state_add|op|t|1", "continue",
 			},
 			Want: abi.Verdict{Kind: abi.Continue, Notes: notes(
 				"state_get", "not found", "state_set", "ok", "state_get", "", "state_get", "not found", "state_del", "ok",
-				"state_get", "not found", "state_add", "5", "state_add", "-2", "state_set", "ok", "state_add", "wrong type",
+				"state_get", "not found", "state_add", "5", "state_add", "-2", "state_get", "-2", "state_set", "ok", "state_add", "wrong type",
 			)},
 		},
 		{

@@ -29,9 +29,10 @@ const (
 
 // Options change how a manifest is read.
 type Options struct {
-	Dev     bool   // modules need no sha256
-	Env     string // lays hooks.ENV.toml, beside hooks.toml, over it
-	Overlay string // lays this file over it; wins over Env
+	Dev     bool                    // modules need no sha256
+	Native  func(stage string) bool // stages that the program brings itself have no module; nil for none
+	Env     string                  // lays hooks.ENV.toml, beside hooks.toml, over it
+	Overlay string                  // lays this file over it; wins over Env
 }
 
 // Manifest is a checked hooks.toml, its overlay laid over it.
@@ -125,7 +126,7 @@ func (m *Manifest) read(t *table, o Options) {
 	stages := t.sub("stage")
 	t.close()
 
-	r := stageReader{defaults: d, dev: o.Dev, modules: map[string]module{}}
+	r := stageReader{defaults: d, dev: o.Dev, native: o.Native, modules: map[string]module{}}
 	listed, _ := t.layers[len(t.layers)-1].values["order"].([]any)
 	for i, element := range listed {
 		if name, _ := element.(string); abi.ValidName(name) && !stages.has(name) {

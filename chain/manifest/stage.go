@@ -16,7 +16,7 @@ import (
 // Stage is what the manifest says about one stage and its module.
 type Stage struct {
 	Spec    chain.Spec
-	Module  string // the path of the module
+	Module  string // the path of the module; empty for a native stage
 	Code    []byte // the module, as it was read for the hash; not to be changed
 	SHA256  string // of Code, in hex
 	Pinned  bool   // the manifest gives the hash
@@ -32,6 +32,7 @@ type Stage struct {
 type stageReader struct {
 	defaults defaults
 	dev      bool
+	native   func(stage string) bool
 	modules  map[string]module // read once, however many stages a module serves
 }
 
@@ -44,7 +45,9 @@ func (r *stageReader) read(t *table, name string, store Store) Stage {
 		Pool:   int(read(t, "pool", r.defaults.pool, asPool)),
 		Output: read(t, "output", false, asBool),
 	}
-	r.readModule(t, &s)
+	if r.native == nil || !r.native(name) {
+		r.readModule(t, &s)
+	}
 	s.Config = readConfig(t)
 	s.Secrets = readSecrets(t.sub("secrets"))
 

@@ -27,8 +27,7 @@ type Services struct {
 	Replicas int64
 
 	Plans Plans
-	Clock func() time.Time // nil is time.Now
-	Log   *slog.Logger     // nil is slog.Default
+	Log   *slog.Logger // nil is slog.Default
 
 	Leases Leases // Run must be running for leases to outlive their expiry
 
@@ -40,13 +39,6 @@ type Services struct {
 // Fallbacks counts the calls to the store that came back unavailable, so that
 // a guest was told so or the local share was used.
 func (s *Services) Fallbacks() int64 { return s.fallbacks.Load() }
-
-func (s *Services) now() time.Time {
-	if s.Clock == nil {
-		return time.Now()
-	}
-	return s.Clock()
-}
 
 func (s *Services) logger() *slog.Logger {
 	if s.Log == nil {
@@ -317,14 +309,9 @@ func (c *Call) ownSpace() string {
 // inStore runs one call to the store, in its time, and turns its error into a
 // code.
 func (c *Call) inStore(f func(context.Context) error) abi.Code {
-	err := c.within(f)
-	if code, known := codeOf(err); known {
-		return code
-	}
-	c.services.fallbacks.Add(1)
-	c.storeAway = true
-	c.services.logger().Warn("store unavailable", "stage", c.stage.Name, "error", err)
-	return abi.Unavailable
+	code := c.codeOf(c.within(f))
+	c.storeAway = c.storeAway || code == abi.Unavailable
+	return code
 }
 
 func (c *Call) within(f func(context.Context) error) error {
@@ -333,18 +320,21 @@ func (c *Call) within(f func(context.Context) error) error {
 	return f(ctx)
 }
 
-// codeOf knows the errors that say something about the arguments. All others
-// mean that the store is away.
-func codeOf(err error) (code abi.Code, known bool) {
+// codeOf tells a store that is away, which is counted, from one that does not
+// accept what it was asked.
+func (c *Call) codeOf(err error) abi.Code {
 	switch {
 	case err == nil:
-		return abi.OK, true
-	case errors.Is(err, store.ErrBadNumber):
-		return abi.BadArgument, true
+		return abi.OK
 	case errors.Is(err, store.ErrUnknownID), errors.Is(err, store.ErrFenced):
-		return abi.NotFound, true
+		return abi.NotFound
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		c.services.fallbacks.Add(1)
+		c.services.logger().Warn("store unavailable", "stage", c.stage.Name, "error", err)
+		return abi.Unavailable
 	}
-	return abi.Unavailable, false
+	c.services.logger().Warn("store refused a request", "stage", c.stage.Name, "error", err)
+	return abi.BadArgument
 }
 
 // nextID makes an id that no other call of any host has.

@@ -13,7 +13,6 @@ import (
 // charge is what one admission took and nobody has settled yet. A guest knows
 // it by a number, the store by its id, and the operation or the run owns it.
 type charge struct {
-	id             string
 	stage, op, run string
 	parts          []part
 	actual         *int64 // what the guest settled it with

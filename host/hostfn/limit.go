@@ -171,10 +171,10 @@ func (d decision) String() string {
 func (c *Call) admit(all []asked, item itemOf) (decision, abi.Code) {
 	told := decision{kind: abi.Admitted}
 	n, id := c.nextID()
-	taken := &charge{stage: c.stage.Name, op: c.ev.Op.ID(), run: c.ev.Run.ID(), id: id}
+	taken := &charge{stage: c.stage.Name, op: c.ev.Op.ID(), run: c.ev.Run.ID()}
 	groups := byOwner(all)
 	for i, group := range groups {
-		d, part, code := c.admitGroup(id, group, item, i+1 < len(groups))
+		d, part, code := c.admitGroup(fmt.Sprintf("%s.%d", id, i), group, item, i+1 < len(groups))
 		inShadow := group[0].limit.Shadow
 		if code == abi.OK && (inShadow || c.stage.Shadow) {
 			c.note("shadow.limit."+decider(group, d).text, d.String())
@@ -232,21 +232,20 @@ func decider(group []asked, d decision) asked {
 func (c *Call) admitGroup(id string, group []asked, item itemOf, undoable bool) (decision, []part, abi.Code) {
 	admitted, in := group, c.services.Store
 	d, err := c.askStore(in, id, admitted, item, undoable)
-	code, known := codeOf(err)
-	if !known {
-		c.services.fallbacks.Add(1)
-		c.services.logger().Warn("store unavailable", "stage", c.stage.Name, "error", err)
-		if !c.stage.Local || c.services.Local == nil || c.ctx.Err() != nil {
-			return decision{}, nil, abi.Unavailable
-		}
+	code := c.codeOf(err)
+	if code == abi.Unavailable && c.stage.Local && c.services.Local != nil && c.ctx.Err() == nil {
 		admitted, in = c.share(group), c.services.Local
 		d, err = c.askStore(in, id, admitted, item, undoable)
-		code, _ = codeOf(err)
+		code = c.codeOf(err)
 	}
 	if code != abi.OK {
 		return decision{}, nil, code
 	}
-	told := decision{kind: decisionKinds[d.Kind], wait: d.Wait}
+	kind, known := decisionKinds[d.Kind]
+	if !known {
+		return decision{}, nil, abi.Unavailable
+	}
+	told := decision{kind: kind, wait: d.Wait}
 	if d.Kind != store.Now && d.Item >= 0 && d.Item < len(group) {
 		told.limit = group[d.Item].index
 	}

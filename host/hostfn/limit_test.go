@@ -215,6 +215,15 @@ func TestStoreHasItsOwnTime(t *testing.T) {
 	assert.Less(t, time.Since(begin), 5*time.Second)
 }
 
+func TestWhatTheStoreDoesNotAcceptIsNotAnOutage(t *testing.T) {
+	b := newBench(t, "limit:turn")
+	b.store.Refuse(store.ErrBadNumber)
+	c := b.call()
+	assert.EqualValues(t, abi.BadArgument, c.LimitAdmit("turn", make([]byte, abi.DecisionSize)))
+	assert.False(t, c.StoreAway())
+	assert.Zero(t, b.services.Fallbacks())
+}
+
 func TestLocalShareWhileTheStoreIsAway(t *testing.T) {
 	b := newBench(t, "limit:turn", "limit:tokens", "limit:runs")
 	b.stage.Local = true

@@ -17,6 +17,8 @@ func (c *Call) HMACSHA256(name, data string, out []byte) int32 {
 	switch {
 	case !found:
 		return abi.NotFound
+	case len(out) < sha256.Size:
+		return abi.BadArgument
 	case len(data) > abi.MaxValue:
 		return abi.OverLimit
 	}

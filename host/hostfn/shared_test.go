@@ -72,6 +72,7 @@ func TestCounters(t *testing.T) {
 	require.EqualValues(t, 8, c.UsageSum("masked", out))
 	assert.EqualValues(t, 7, binary.LittleEndian.Uint64(out))
 	assert.EqualValues(t, abi.BadArgument, c.UsageAdd("Masked", 1))
+	assert.EqualValues(t, abi.BadArgument, c.UsageSum("masked", out[1:]))
 	assert.EqualValues(t, abi.NotGranted, newBench(t, "usage:write").call().UsageSum("masked", out))
 }
 
@@ -125,6 +126,7 @@ func TestSecretsAreUsedAndNeverRead(t *testing.T) {
 	mac := hmac.New(sha256.New, []byte("key"))
 	mac.Write([]byte("data"))
 	assert.Equal(t, mac.Sum(nil), out)
+	assert.EqualValues(t, abi.BadArgument, c.HMACSHA256("pii", "data", out[1:]))
 	assert.EqualValues(t, abi.NotFound, c.HMACSHA256("lost", "data", out))
 	assert.EqualValues(t, abi.NotGranted, c.HMACSHA256("other", "data", out))
 }

@@ -113,7 +113,7 @@ func (c *Call) UsageSum(name string, out []byte) int32 {
 	if code := c.granted("hookhost_usage.sum", usageRead); code != abi.OK {
 		return code
 	}
-	if !abi.ValidName(name) {
+	if !abi.ValidName(name) || len(out) < 8 {
 		return abi.BadArgument
 	}
 	var sum int64

@@ -29,25 +29,19 @@ type folder string
 const sumFile = "sum"
 
 // open makes a cache on the folder. What does not match its sum is thrown
-// away. It fails where nothing can be written.
-func (f folder) open() (wazero.CompilationCache, error) {
-	if err := f.verify(); err != nil {
+// away, and the folder is fresh then. It fails where that cannot be done.
+func (f folder) open() (cache wazero.CompilationCache, fresh bool, err error) {
+	if f.verify() != nil {
+		fresh = true
 		if err := os.RemoveAll(string(f)); err != nil {
-			return nil, err
+			return nil, false, err
+		}
+		if err := os.MkdirAll(string(f), 0o700); err != nil {
+			return nil, false, err
 		}
 	}
-	if err := os.MkdirAll(string(f), 0o700); err != nil {
-		return nil, err
-	}
-	probe, err := os.CreateTemp(string(f), "probe")
-	if err != nil {
-		return nil, err
-	}
-	_ = probe.Close()
-	if err := os.Remove(probe.Name()); err != nil {
-		return nil, err
-	}
-	return wazero.NewCompilationCacheWithDir(string(f))
+	cache, err = wazero.NewCompilationCacheWithDir(string(f))
+	return cache, fresh, err
 }
 
 func (f folder) verify() error {

@@ -77,7 +77,7 @@ func TestCallerWhoGoesAwayIsNotADeadline(t *testing.T) {
 }
 
 func TestCauseIsTheStoreWhereItWasAway(t *testing.T) {
-	b := newBench(t, "loop_after_store").granted("kv:cache").within(100 * time.Millisecond).loads()
+	b := newBench(t, "loop_after_store").granted("kv:cache").within(500 * time.Millisecond).loads()
 	_, err := b.call("a")
 	require.NoError(t, err)
 	b.store.Down(true)

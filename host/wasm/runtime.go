@@ -81,7 +81,7 @@ func (r *Runtime) load(ctx context.Context, cfg Config, services *hostfn.Service
 	if err := checkMagic(cfg.Module); err != nil {
 		return nil, err
 	}
-	code := r.acquire(sha256.Sum256(cfg.Module))
+	code := r.acquire(keyOf(cfg.Module))
 	s := newStage(cfg, services, r.log, func() { r.release(code) })
 	defer func() {
 		if err != nil {
@@ -102,6 +102,8 @@ func (r *Runtime) load(ctx context.Context, cfg Config, services *hostfn.Service
 	}
 	return s, nil
 }
+
+func keyOf(module []byte) [sha256.Size]byte { return sha256.Sum256(module) }
 
 func (r *Runtime) acquire(key [sha256.Size]byte) *code {
 	r.mu.Lock()
@@ -149,13 +151,13 @@ func (r *Runtime) compileOnDisk(ctx context.Context, c *code, module []byte) (wa
 		return nil, nil, false
 	}
 	f := folder(filepath.Join(r.dir, hex.EncodeToString(c.key[:])))
-	cache, err := f.open()
+	cache, fresh, err := f.open()
 	if err != nil {
 		r.log.Warn("module cache not usable: compiling in memory", "error", err)
 		return nil, nil, false
 	}
 	engine, compiled, err := compileWith(ctx, cache, module)
-	if err == nil {
+	if err == nil && fresh {
 		err = f.seal()
 	}
 	if err != nil {

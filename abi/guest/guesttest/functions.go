@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -131,7 +132,12 @@ func (h functions) LeafSplice(index, start, end int32, text string) int32 {
 		return abi.BadArgument
 	}
 	for _, e := range h.Edits {
-		if e.Op == abi.EditSplice && e.Pointer == leaf.Pointer && int(start) < e.End && e.Start < int(end) {
+		if e.Op == abi.EditSplice && e.Pointer == leaf.Pointer && (int(start) == e.Start || int(start) < e.End && e.Start < int(end)) {
+			return abi.BadArgument
+		}
+	}
+	for _, held := range h.Holds {
+		if held.Pointer == leaf.Pointer && int(end) > len(leaf.Text)-held.Bytes {
 			return abi.BadArgument
 		}
 	}
@@ -144,11 +150,24 @@ func (h functions) LeafHold(index, bytes int32) int32 {
 	if code < 0 {
 		return code
 	}
-	if bytes < 0 || int(bytes) > len(leaf.Text) || leaf.Final && bytes > 0 {
+	begin := len(leaf.Text) - int(bytes)
+	if bytes < 0 || begin < 0 || leaf.Final && bytes > 0 || !between(leaf.Text, int32(begin)) {
 		return abi.BadArgument
 	}
+	for _, e := range h.Edits {
+		if e.Op == abi.EditSplice && e.Pointer == leaf.Pointer && bytes > 0 && e.End > begin {
+			return abi.BadArgument
+		}
+	}
+	holds := h.Holds
+	h.Host.Holds = nil
+	for _, held := range holds {
+		if held.Pointer != leaf.Pointer {
+			h.Host.Holds = append(h.Holds, held)
+		}
+	}
 	if bytes > 0 {
-		h.Holds = append(h.Holds, abi.Hold{Pointer: leaf.Pointer, Bytes: int(bytes)})
+		h.Host.Holds = append(h.Holds, abi.Hold{Pointer: leaf.Pointer, Bytes: int(bytes)})
 	}
 	return abi.OK
 }
@@ -277,23 +296,21 @@ func (h functions) StateDel(scope int32, key string) int32 {
 	return code
 }
 
-// StateAdd adds to a counter.
+// StateAdd adds to a counter, which is kept in decimal.
 func (h functions) StateAdd(scope int32, key string, delta int64, out []byte) int32 {
 	state, code := h.state("hookhost.state_add", scope)
 	if code < 0 {
 		return code
 	}
-	was, found := state[key]
-	if !found {
-		was = strings.Repeat("\x00", 8)
+	var n int64
+	if was, found := state[key]; found {
+		var err error
+		if n, err = strconv.ParseInt(was, 10, 64); err != nil {
+			return abi.WrongType
+		}
 	}
-	if len(was) != 8 {
-		return abi.WrongType
-	}
-	n := int64(binary.LittleEndian.Uint64([]byte(was))) + delta
-	code = giveInt64(out, n)
-	state[key] = string(binary.LittleEndian.AppendUint64(nil, uint64(n)))
-	return code
+	state[key] = strconv.FormatInt(n+delta, 10)
+	return giveInt64(out, n+delta)
 }
 
 // Config gives a value.

@@ -12,7 +12,7 @@ import (
 // Store keeps everything and refills nothing.
 type Store struct {
 	mu       sync.Mutex
-	down     bool
+	refuse   error
 	slow     bool
 	calls    int
 	balances map[string]int64
@@ -45,9 +45,18 @@ func NewStore() *Store {
 
 // Down takes the store away, or brings it back.
 func (s *Store) Down(down bool) {
+	var err error
+	if down {
+		err = fmt.Errorf("%w: connection refused", store.ErrUnavailable)
+	}
+	s.Refuse(err)
+}
+
+// Refuse makes every call fail with err, or with nil no more.
+func (s *Store) Refuse(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.down = down
+	s.refuse = err
 }
 
 // Slow makes every call last until its context is done.
@@ -82,11 +91,11 @@ func (s *Store) Open() int {
 func (s *Store) begin(ctx context.Context) (func(), error) {
 	s.mu.Lock()
 	s.calls++
-	down, slow := s.down, s.slow
+	refuse, slow := s.refuse, s.slow
 	switch {
-	case down:
+	case refuse != nil:
 		s.mu.Unlock()
-		return nil, fmt.Errorf("%w: connection refused", store.ErrUnavailable)
+		return nil, refuse
 	case slow:
 		s.mu.Unlock()
 		<-ctx.Done()
