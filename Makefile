@@ -45,7 +45,7 @@ test: guests cache ## all tests, without gcc and without the race detector
 .PHONY: cache
 cache: guests ## compile the guests once for all test packages
 	@echo "compiling guests into $(HOOKHOST_TEST_CACHE)"
-	@$(GO) test -count=1 -run '^TestWarmCache$$' ./host >/dev/null
+	@$(GO) test -count=1 -run '^(TestWarmCache|TestGoldenCompiled)$$' ./host ./host/wasm >/dev/null
 
 .PHONY: check
 check: guests cache lint ## what has to pass before a change is done; needs gcc for the race detector

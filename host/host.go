@@ -48,8 +48,9 @@ type Host struct {
 	ledger   *chain.Ledger
 	plugin   *plugin.Plugin
 
-	stop       context.CancelFunc // ends the goroutines below
-	background sync.WaitGroup
+	stopped    context.Context // done when the host closes
+	stop       context.CancelFunc
+	background sync.WaitGroup // of what goes on until then
 
 	reload   sync.Mutex // one at a time, and none after Close
 	manifest *manifest.Manifest
@@ -77,7 +78,7 @@ func Open(ctx context.Context, path string, o Options) (*Host, error) {
 	}
 	h.services = &hostfn.Services{
 		Store: h.store, StoreTimeout: m.Store.Timeout, Local: memory.New(o.clock()), Replicas: int64(m.Store.Replicas),
-		Plans: h.plans, Clock: o.clock().Now, Log: h.log,
+		Plans: h.plans, Log: h.log,
 	}
 	h.runtime = wasm.New(cacheDir(o.CacheDir), h.log)
 	first, err := h.build(ctx, m)
@@ -133,8 +134,8 @@ func cacheDir(dir string) string {
 // start begins what runs as long as the host: renewing leases, and ending
 // the runs that ADK never ends.
 func (h *Host) start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	h.stop = cancel
+	h.stopped, h.stop = context.WithCancel(context.Background())
+	ctx := h.stopped
 	h.background.Go(func() { h.services.Leases.Run(ctx, h.log) })
 	h.background.Go(func() {
 		tick := time.NewTicker(sweepEvery)
@@ -226,22 +227,24 @@ func (h *Host) retire(old *chain.Chain) {
 	}
 }
 
-// ReloadOnHangup reloads at each SIGHUP until ctx is done. What a reload
-// fails with is logged.
-func (h *Host) ReloadOnHangup(ctx context.Context) {
+// ReloadOnHangup reloads at each SIGHUP until the host is closed. What a
+// reload fails with is logged.
+func (h *Host) ReloadOnHangup() {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hangup:
-			if err := h.Reload(ctx); err != nil {
-				h.log.Error("reload refused, the running chain stays", "error", err)
+	h.background.Go(func() {
+		defer signal.Stop(hangup)
+		for {
+			select {
+			case <-h.stopped.Done():
+				return
+			case <-hangup:
+				if err := h.Reload(h.stopped); err != nil {
+					h.log.Error("reload refused, the running chain stays", "error", err)
+				}
 			}
 		}
-	}
+	})
 }
 
 // Close ends the runs that are left, closes every stage and the store, and

@@ -25,7 +25,7 @@ func Inspect(ctx context.Context, path string, o Options) (*manifest.Manifest, m
 	}
 	h.plans.current.Store(numbers)
 	shared := memory.New(o.clock())
-	h.services = &hostfn.Services{Store: shared, Plans: h.plans, Clock: o.clock().Now, Log: h.log}
+	h.services = &hostfn.Services{Store: shared, Plans: h.plans, Log: h.log}
 	h.runtime = wasm.New(cacheDir(o.CacheDir), h.log)
 	built, err := h.build(ctx, m)
 	if err != nil {
