@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
@@ -42,6 +43,22 @@ func (f folder) open() (cache wazero.CompilationCache, fresh bool, err error) {
 	}
 	cache, err = wazero.NewCompilationCacheWithDir(string(f))
 	return cache, fresh, err
+}
+
+// builtWith names the version of wazero that a program is built with, as
+// wazero names it itself. Programs that differ in it, as a test binary may
+// from a released one, would throw each other's code away.
+func builtWith() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, dep := range info.Deps {
+		if dep.Path == "github.com/tetratelabs/wazero" {
+			return dep.Version
+		}
+	}
+	return "unknown"
 }
 
 func (f folder) verify() error {

@@ -106,7 +106,7 @@ func TestHooksAreThoseTheModuleAsksFor(t *testing.T) {
 
 func cached(t *testing.T, dir string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*", "wazero*", "*"))
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*", "wazero*", "*"))
 	require.NoError(t, err)
 	return files
 }

@@ -150,7 +150,7 @@ func (r *Runtime) compileOnDisk(ctx context.Context, c *code, module []byte) (wa
 	if r.dir == "" {
 		return nil, nil, false
 	}
-	f := folder(filepath.Join(r.dir, hex.EncodeToString(c.key[:])))
+	f := folder(filepath.Join(r.dir, "wazero-"+builtWith(), hex.EncodeToString(c.key[:])))
 	cache, fresh, err := f.open()
 	if err != nil {
 		r.log.Warn("module cache not usable: compiling in memory", "error", err)
