@@ -21,6 +21,9 @@ func (r *Run) invoke(ctx context.Context, e *entry, ev *abi.Event) (abi.Verdict,
 	if err != nil {
 		return verdict, failureOf(ctx, err), step
 	}
+	if verdict.Kind == abi.Fail {
+		return verdict, &Failure{Cause: CauseFail, Err: errUndecided}, step
+	}
 	if err := e.Spec.Role.check(ev.Hook, verdict); err != nil {
 		return verdict, &Failure{Cause: CauseBadVerdict, Err: err}, step
 	}
@@ -37,7 +40,10 @@ func (r *Run) call(ctx context.Context, e *entry, op *Op, ev *abi.Event) {
 	r.tell(step)
 }
 
-var errPanic = errors.New("stage panicked")
+var (
+	errPanic     = errors.New("stage panicked")
+	errUndecided = errors.New("the stage could not decide")
+)
 
 // guarded keeps a panic of a native stage from taking the process down.
 func guarded(ctx context.Context, s Stage, ev *abi.Event) (v abi.Verdict, err error) {
@@ -60,19 +66,14 @@ func (r Role) check(h abi.Hook, v abi.Verdict) error {
 	if !abi.Allowed(h, v.Kind) {
 		return fmt.Errorf("%w: %s at %s", ErrVerdict, v.Kind, h)
 	}
-	if v.Kind != abi.Fail && v.Kind > highest[r] {
+	if v.Kind > highest[r] {
 		return fmt.Errorf("%w: %s by a stage with the role %s", ErrVerdict, v.Kind, r)
 	}
 	if len(v.Holds) > 0 && (r == Observer || h != abi.OnModelChunk) {
 		return fmt.Errorf("%w: hold at %s by a stage with the role %s", ErrVerdict, h, r)
 	}
-	switch v.Kind {
-	case abi.Fail:
-		return &Failure{Cause: CauseFail, Err: errors.New("the stage could not decide")}
-	case abi.Wait:
-		if v.Wait <= 0 || v.Wait > abi.MaxWait {
-			return fmt.Errorf("%w: a wait of %s", ErrVerdict, v.Wait)
-		}
+	if v.Kind == abi.Wait && (v.Wait <= 0 || v.Wait > abi.MaxWait) {
+		return fmt.Errorf("%w: a wait of %s", ErrVerdict, v.Wait)
 	}
 	return nil
 }
