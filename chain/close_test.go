@@ -333,7 +333,7 @@ func TestAnAgentThatIsOpenAtTheEndJustEnded(t *testing.T) {
 	dispatch(w.open(r, abi.OpAgent), abi.BeforeAgent, "")
 	r.Finish(context.Background(), false)
 	assert.Equal(t, []string{"before_agent", "close agent ended", "after_run"}, s.calls())
-	assert.Equal(t, abi.ReasonDone, s.last(t, abi.AfterRun).Reason)
+	assert.Equal(t, abi.ReasonEnded, s.last(t, abi.AfterRun).Reason, "nobody can tell how the run went")
 }
 
 func TestADetachedRecordLivesWhileItHasOpenOperations(t *testing.T) {
