@@ -39,6 +39,7 @@ type runFlags struct {
 	session  string
 	script   string
 	manifest string
+	env      string
 	cacheDir string
 	trace    bool
 	stream   bool
@@ -64,6 +65,7 @@ func runTurns(ctx context.Context, c *command) error {
 	c.StringVar(&f.session, "session", "s-1", "the session `ID`")
 	c.StringVar(&f.script, "script", "", "a TOML `FILE` with the model's replies")
 	c.StringVar(&f.manifest, "manifest", "hooks.toml", "the manifest, a `FILE`")
+	c.StringVar(&f.env, "env", "", "lay hooks.`ENV`.toml over the manifest")
 	c.StringVar(&f.cacheDir, "cache-dir", "", "the `FOLDER` for compiled modules (default: hookhost in the user's cache folder)")
 	c.BoolVar(&f.trace, "trace", false, "show for each turn which stage ran where, its verdict and its time")
 	c.BoolVar(&f.stream, "stream", false, "stream the replies")
@@ -138,7 +140,7 @@ func (f *runFlags) open(ctx context.Context, c *command, out *printer) (*host.Ho
 	})
 	defer slow.Stop()
 	return host.Open(ctx, f.manifest, host.Options{
-		Dev: f.dev, CacheDir: f.cacheDir, Trace: func(s chain.Step) { out.step(s) },
+		Dev: f.dev, Env: f.env, CacheDir: f.cacheDir, Trace: func(s chain.Step) { out.step(s) },
 		Log: slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level})),
 	})
 }
