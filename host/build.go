@@ -17,12 +17,12 @@ import (
 // wrong with them is said at its place in the manifest.
 func (h *Host) build(ctx context.Context, m *manifest.Manifest) (*chain.Chain, error) {
 	began := time.Now()
-	entries := make([]chain.Entry, len(m.Stages))
-	faults := make([]error, len(m.Stages))
+	stages := running(m)
+	entries := make([]chain.Entry, len(stages))
+	faults := make([]error, len(stages))
 	var loading sync.WaitGroup
-	for i := range m.Stages {
+	for i, s := range stages {
 		loading.Go(func() {
-			s := &m.Stages[i]
 			entries[i].Spec = s.Spec
 			entries[i].Stage, faults[i] = h.load(ctx, m, s)
 		})
@@ -38,6 +38,17 @@ func (h *Host) build(ctx context.Context, m *manifest.Manifest) (*chain.Chain, e
 	}
 	h.log.Info("modules loaded", "stages", len(entries), "took", time.Since(began).Round(time.Millisecond))
 	return built, nil
+}
+
+// running are the stages that are not off.
+func running(m *manifest.Manifest) []*manifest.Stage {
+	var stages []*manifest.Stage
+	for i := range m.Stages {
+		if m.Stages[i].Spec.Mode != chain.Off {
+			stages = append(stages, &m.Stages[i])
+		}
+	}
+	return stages
 }
 
 func closeAll(ctx context.Context, entries []chain.Entry) error {
@@ -90,7 +101,7 @@ func (h *Host) unloadable(m *manifest.Manifest, s *manifest.Stage, err error) (c
 		return nil, m.Errorf(s.Spec.Name, key, "%s", rejected.Text)
 	case errors.Is(err, wasm.ErrNotGranted):
 		return nil, m.Errorf(s.Spec.Name, "grants", "%w", errors.Unwrap(err))
-	case errors.Is(err, wasm.ErrStart) && s.Spec.OnLoadError == chain.Open:
+	case errors.Is(err, wasm.ErrStart) && (s.Spec.OnLoadError == chain.Open || s.Spec.Mode == chain.Shadow):
 		h.log.Error("stage did not load and is skipped, as its on_load_error says", "stage", s.Spec.Name, "error", err)
 		hooks := s.Spec.Hooks
 		if hooks == 0 {

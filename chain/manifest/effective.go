@@ -85,13 +85,22 @@ func stagePlan(s chain.Spec, h abi.Hook) StagePlan {
 		Stage: s.Name, Role: s.Role.String(), Mode: s.Mode.String(),
 		Apps: s.Apps, Agents: s.Agents, Tools: s.Tools, Models: s.Models,
 		Outcome: Outcomes{
-			Load:     outcome(s.Mode, s.OnLoadError, h),
+			Load:     loadOutcome(s.Mode, s.OnLoadError, h),
 			Trap:     onError,
 			Deadline: onError,
 			PoolFull: onError,
 			Store:    outcome(s.Mode, s.OnStore, h),
 		},
 	}
+}
+
+// loadOutcome differs where the policy is closed: a stage that never started
+// keeps the host from starting.
+func loadOutcome(m chain.Mode, p chain.Policy, h abi.Hook) string {
+	if m == chain.Enforce && p == chain.Closed {
+		return "closed: the host does not start, and a reload is refused"
+	}
+	return outcome(m, p, h)
 }
 
 // outcome says in words what a failure does at a hook under a policy.
