@@ -10,9 +10,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/adk/v2/agent"
 	"google.golang.org/adk/v2/plugin"
 	"google.golang.org/adk/v2/runner"
 	"google.golang.org/adk/v2/session"
+	"google.golang.org/genai"
 
 	"github.com/hookhost/hookhost/chain"
 	"github.com/hookhost/hookhost/host"
@@ -68,6 +70,7 @@ func write(t *testing.T, dir, text string) string {
 	for _, g := range []string{"meter", "ratelimit", "redact"} {
 		text = strings.ReplaceAll(text, "MODULE/"+g, module(t, g))
 	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "plans.toml"), []byte(oneTurn), 0o600))
 	path := filepath.Join(dir, "hooks.toml")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
@@ -103,6 +106,20 @@ func (w *world) says(text string) []string {
 	out := demo.Run(w.t.Context(), w.runner, demo.Turn{Text: text})
 	require.NoError(w.t, out.Err())
 	return out.Texts()
+}
+
+// saysTo is what the agent answers to a turn of this user.
+func (w *world) saysTo(user string) []string {
+	w.t.Helper()
+	message := genai.NewContentFromText("hi", genai.RoleUser)
+	var texts []string
+	for ev, err := range w.runner.Run(w.t.Context(), user, "session", message, agent.RunConfig{}) {
+		require.NoError(w.t, err)
+		if text := demo.Text(ev.Content); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // versions are those of the chains that the steps so far ran on.
