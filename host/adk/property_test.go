@@ -75,7 +75,7 @@ func TestEveryEnteredStageIsClosedOnce(t *testing.T) {
 			"close run done", "close run refused", "close run cancelled",
 			"close agent done", "close agent ended", "close agent cancelled", "close agent answered", "close agent refused",
 			"close model done", "close model error", "close model cancelled", "close model answered", "close model refused",
-			"close tool done", "close tool error", "close tool cancelled", "close tool answered", "close tool refused",
+			"close tool done", "close tool error", "close tool answered", "close tool refused",
 			"late", "wait cut off", "released", "disowned",
 		} {
 			assert.NotZero(t, seen.of(what), "no case had a %q: the cases say less than they should", what)
@@ -111,10 +111,14 @@ func play(t *testing.T, seed uint64, seen *tally) {
 		cancel() // as a server does for a handler that panicked: ADK waits for it
 	}
 	settle(t, "goroutines left", func() bool { return runtime.NumGoroutine() <= goroutines })
-	if c.end == "consumer panic" {
-		ledger.FinishIdle(context.Background(), 0) // for the hooks that ADK lets run on after after_run (fact 34)
-	}
 	runs, ops := ledger.Open()
+	if c.end == "consumer panic" {
+		// ADK lets hooks run on after after_run (fact 34). What they leave open
+		// is the idle limit's; a record with nothing open is a leak.
+		assert.LessOrEqual(t, runs, ops, "records left")
+		ledger.FinishIdle(context.Background(), 0)
+		runs, ops = ledger.Open()
+	}
 	assert.Zero(t, runs, "runs left")
 	assert.Zero(t, ops, "operations left")
 	c.books.check(t)
