@@ -232,6 +232,22 @@ func TestABeforeHookOfASweptOperationIsCancelled(t *testing.T) {
 	assert.Equal(t, []string{"before_model", "close model cancelled", "after_run"}, sweeps.calls())
 }
 
+func TestAnAfterHookThatTheSweepOvertakesIsLate(t *testing.T) {
+	var op *chain.Op
+	first := responder("first").at(abi.AfterModel, func(context.Context, *abi.Event) (abi.Verdict, error) {
+		op.Run().Finish(context.Background(), true)
+		return abi.Verdict{Kind: abi.Continue}, nil
+	})
+	second := transformer("second").at(abi.AfterModel, appends("!"))
+	w := chainOf(t, first, second)
+	op = w.model()
+	dispatch(op, abi.BeforeModel, "question")
+	assert.Equal(t, "reply!", textOf(dispatch(op, abi.AfterModel, "reply").Subject), "it still transforms")
+	assert.Equal(t, []string{"before_model", "after_model", "after_run"}, first.calls())
+	assert.Equal(t, []string{"before_model", "close model cancelled", "after_run", "after_model"}, second.calls())
+	assert.True(t, second.last(t, abi.AfterModel).Flags.Has(abi.Late|abi.Entered))
+}
+
 func TestStrayHooksSettleNothing(t *testing.T) {
 	s := transformer("s").at(abi.AfterAgent, continues).at(abi.AfterModel, appends("!"))
 	w := chainOf(t, s)

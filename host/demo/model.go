@@ -106,6 +106,11 @@ func (m *Model) generate(ctx context.Context, agent string, req *model.LLMReques
 				return
 			}
 		}
+		if reply.Hang {
+			<-ctx.Done()
+			yield(nil, ctx.Err())
+			return
+		}
 		if err := reply.failure(); err != nil {
 			yield(nil, err)
 		}

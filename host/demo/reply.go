@@ -21,6 +21,7 @@ type Reply struct {
 	Usage   *Usage   `toml:"usage"`   // on the last partial and again on the final response, as Gemini does
 	Error   string   `toml:"error"`   // the model fails with this text, in a stream after the chunks
 	Delay   Duration `toml:"delay"`   // time that passes before the reply, on the model's clock
+	Hang    bool     `toml:"hang"`    // after the chunks of a stream, or in place of the reply, nothing comes until the caller goes away
 
 	ChunkUsage []Usage `toml:"chunk_usage"` // running totals on the last partials before the one that has Usage
 
@@ -78,7 +79,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 func (r *Reply) Check() error {
 	var faults []error
 	if r.empty() {
-		faults = append(faults, errors.New("says nothing: want one of text, chunks, thought, calls, usage, error"))
+		faults = append(faults, errors.New("says nothing: want one of text, chunks, thought, calls, usage, error, hang"))
 	}
 	if r.Text != "" && len(r.Chunks) > 0 {
 		faults = append(faults, errors.New("has both text and chunks: want one of them"))
@@ -98,7 +99,7 @@ func (r *Reply) Check() error {
 
 func (r *Reply) empty() bool {
 	return r.Thought == "" && r.Text == "" && len(r.Chunks) == 0 && len(r.Calls) == 0 && r.Usage == nil &&
-		r.failure() == nil && len(r.Raw) == 0
+		r.failure() == nil && len(r.Raw) == 0 && !r.Hang
 }
 
 func (r *Reply) usage() Usage {
@@ -127,7 +128,7 @@ func (r *Reply) responses(stream bool) []*model.LLMResponse {
 	}
 	pieces := r.pieces()
 	if !stream {
-		if r.failure() != nil {
+		if r.failure() != nil || r.Hang {
 			return nil
 		}
 		return []*model.LLMResponse{r.final(pieces)}
@@ -140,7 +141,7 @@ func (r *Reply) responses(stream bool) []*model.LLMResponse {
 		at := len(partials) - 1 - min(len(r.ChunkUsage), len(partials)-1) + i
 		partials[at].UsageMetadata = r.ChunkUsage[i].Metadata()
 	}
-	if r.failure() != nil {
+	if r.failure() != nil || r.Hang {
 		return partials
 	}
 	final := r.final(pieces)

@@ -55,7 +55,7 @@ func TestAWrongScriptSaysWhere(t *testing.T) {
 		"unknown in usage": {"[[reply]]\nusage = { promt = 1 }", `2:11: reply[1] unknown key "promt"`},
 		"wrong type":       {"[[reply]]\ntext = 1\n[[reply]]\ntext = 'a'", "2:1: reply[1] incompatible types: TOML value has type int64; destination has type string"},
 		"bad duration":     {"[[reply]]\ntext = 'a'\ndelay = 'soon'", `3:10: reply[1] "soon" is no duration: want one like 1.5s`},
-		"says nothing":     {"[[reply]]\ntext = 'a'\n\n[[reply]]\nagent = 'x'", "4:1: reply[2] says nothing: want one of text, chunks, thought, calls, usage, error"},
+		"says nothing":     {"[[reply]]\ntext = 'a'\n\n[[reply]]\nagent = 'x'", "4:1: reply[2] says nothing: want one of text, chunks, thought, calls, usage, error, hang"},
 		"text and chunks":  {"[[reply]]\ntext = 'a'\nchunks = ['b']", "1:1: reply[1] has both text and chunks: want one of them"},
 		"nameless call":    {"[[reply]]\ncalls = [{ args = {} }]", "1:1: reply[1] call 1 has no name"},
 		"negative usage":   {"[[reply]]\nusage = { total = -1 }", "1:1: reply[1] usage has a negative number: want 0 to 2147483647"},
