@@ -337,9 +337,8 @@ func (p *pass) take(ctx context.Context, e *entry, ev *abi.Event, v abi.Verdict,
 	}
 	switch v.Kind {
 	case abi.Respond:
-		return p.respond(e, ev, v.Answer, step)
+		return p.respond(e, ev, v.Answer)
 	case abi.Wait:
-		step.Wait = v.Wait
 		if err := p.op.run.ledger.clock.Sleep(ctx, v.Wait); err != nil {
 			p.cancelled = true
 		}
@@ -347,7 +346,7 @@ func (p *pass) take(ctx context.Context, e *entry, ev *abi.Event, v abi.Verdict,
 	return nil
 }
 
-func (p *pass) respond(e *entry, ev *abi.Event, a abi.Answer, step *Step) *Failure {
+func (p *pass) respond(e *entry, ev *abi.Event, a abi.Answer) *Failure {
 	answer, err := decode(ev, a)
 	if err != nil {
 		return &Failure{Cause: CauseBadVerdict, Err: fmt.Errorf("answer: %w", err)}
@@ -355,7 +354,6 @@ func (p *pass) respond(e *entry, ev *abi.Event, a abi.Answer, step *Step) *Failu
 	p.answer, p.answeredBy = answer, e
 	if a.Refusal != nil {
 		p.denial = &Denial{Refusal: *a.Refusal, Stage: e.Spec.Name}
-		step.Code = a.Refusal.Code
 	}
 	return nil
 }
@@ -400,7 +398,8 @@ func (p *pass) maskAnswer(ctx context.Context) {
 
 // fail does what the stage's policy says about this cause.
 func (p *pass) fail(e *entry, ev *abi.Event, f *Failure, step *Step) {
-	step.Verdict, step.Cause, step.Err = 0, f.Cause, &StageError{Stage: e.Spec.Name, Hook: ev.Hook, Err: f}
+	step.Verdict, step.Code, step.Wait = 0, "", 0
+	step.Cause, step.Err = f.Cause, &StageError{Stage: e.Spec.Name, Hook: ev.Hook, Err: f}
 	if f.Cause == CauseCancelled {
 		p.cancelled = true
 		return

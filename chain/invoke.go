@@ -27,6 +27,10 @@ func (r *Run) invoke(ctx context.Context, e *entry, ev *abi.Event) (abi.Verdict,
 	if err := e.Spec.Role.check(ev.Hook, verdict); err != nil {
 		return verdict, &Failure{Cause: CauseBadVerdict, Err: err}, step
 	}
+	step.Wait = verdict.Wait
+	if refusal := verdict.Answer.Refusal; refusal != nil {
+		step.Code = refusal.Code
+	}
 	return verdict, nil, step
 }
 

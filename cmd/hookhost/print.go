@@ -232,23 +232,10 @@ func (g group) line() *stepLine {
 	if g.Stage == "" {
 		l.Stage = "host"
 	}
-	var detail []string
 	if g.Cause != 0 {
 		l.Verdict = "failed"
-		detail = append(detail, g.Cause.String(), g.Policy.String())
 	}
-	if g.Mode == chain.Shadow {
-		detail = append(detail, "shadow")
-	}
-	if g.Code != "" {
-		detail = append(detail, g.Code)
-	}
-	if g.Wait > 0 {
-		detail = append(detail, "for "+g.Wait.String())
-	}
-	if g.Reason != 0 {
-		detail = append(detail, g.Operation.String()+" "+g.Reason.String())
-	}
+	detail := g.Details()
 	for _, n := range g.Notes {
 		detail = append(detail, n.Key+"="+n.Value)
 	}
