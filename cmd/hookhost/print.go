@@ -284,8 +284,12 @@ func (p *printer) usage(user string, records []store.Record, left map[string]int
 		name string
 		n    *int64
 	}{
-		{"prompt", s.Tokens.Prompt}, {"of it cached", s.Tokens.Cached}, {"candidates", s.Tokens.Candidates},
-		{"thoughts", s.Tokens.Thoughts}, {"tool use", s.Tokens.ToolUse}, {"total", s.Tokens.Total},
+		{"prompt", s.Tokens.Prompt},
+		{"of it cached", s.Tokens.Cached},
+		{"candidates", s.Tokens.Candidates},
+		{"thoughts", s.Tokens.Thoughts},
+		{"tool use", s.Tokens.ToolUse},
+		{"total", s.Tokens.Total},
 	} {
 		if row.n == nil {
 			fmt.Fprintf(p.out, "  %-14s %8s tokens\n", row.name, "unknown")

@@ -7,15 +7,19 @@ import (
 
 // hooks are the points at which a model call is over: its response, its error
 // or its close. The numbers are the host's, and whichever comes first writes
-// the record.
+// the record. Being there when the call begins is what makes the host tell of
+// its end in every case, as when the caller stops reading.
 func hooks() guest.Hooks {
 	return guest.Hooks{
+		BeforeModel:  begin,
 		AfterModel:   record,
 		OnModelError: record,
 		Close:        closed,
 		AfterTool:    count,
 	}
 }
+
+func begin(*guest.Call) guest.Verdict { return guest.Continue }
 
 func record(c *guest.Call) guest.Verdict {
 	if !c.Late() && c.RecordUsage() != nil {
@@ -24,8 +28,10 @@ func record(c *guest.Call) guest.Verdict {
 	return guest.Continue
 }
 
+// closed records a call that got neither a response nor an error. One that was
+// answered or refused in the model's place was none.
 func closed(c *guest.Call) guest.Verdict {
-	if c.Operation() != abi.OpModel {
+	if c.Operation() != abi.OpModel || c.Reason() == abi.ReasonAnswered || c.Reason() == abi.ReasonRefused {
 		return guest.Continue
 	}
 	return record(c)

@@ -181,8 +181,12 @@ func usage(m *genai.GenerateContentResponseUsageMetadata) abi.Usage {
 		value int64
 		main  bool
 	}{
-		{abi.HasPrompt, u.Prompt, true}, {abi.HasCandidates, u.Candidates, true}, {abi.HasCached, u.Cached, false},
-		{abi.HasThoughts, u.Thoughts, false}, {abi.HasToolUse, u.ToolUse, false}, {abi.HasTotal, u.Total, true},
+		{abi.HasPrompt, u.Prompt, true},
+		{abi.HasCandidates, u.Candidates, true},
+		{abi.HasCached, u.Cached, false},
+		{abi.HasThoughts, u.Thoughts, false},
+		{abi.HasToolUse, u.ToolUse, false},
+		{abi.HasTotal, u.Total, true},
 	} {
 		if n.value != 0 || n.main && addsUp {
 			u.Mask |= n.bit
