@@ -7,11 +7,11 @@ import (
 
 // hooks are the points at which a model call is over: its response, its error
 // or its close. The numbers are the host's, and whichever comes first writes
-// the record. Being there when the call begins is what makes the host tell of
-// its end in every case, as when the caller stops reading.
+// the record. The meter has to see the call begin, or it would not be told of
+// the end of one that was cut off in its stream.
 func hooks() guest.Hooks {
 	return guest.Hooks{
-		BeforeModel:  begin,
+		BeforeModel:  enter,
 		AfterModel:   record,
 		OnModelError: record,
 		Close:        closed,
@@ -19,7 +19,7 @@ func hooks() guest.Hooks {
 	}
 }
 
-func begin(*guest.Call) guest.Verdict { return guest.Continue }
+func enter(*guest.Call) guest.Verdict { return guest.Continue }
 
 func record(c *guest.Call) guest.Verdict {
 	if !c.Late() && c.RecordUsage() != nil {
@@ -28,13 +28,14 @@ func record(c *guest.Call) guest.Verdict {
 	return guest.Continue
 }
 
-// closed records a call that got neither a response nor an error. One that was
-// answered or refused in the model's place was none.
+// closed records a call that the model began to answer. One that a stage
+// answered or refused never reached a model.
 func closed(c *guest.Call) guest.Verdict {
-	if c.Operation() != abi.OpModel || c.Reason() == abi.ReasonAnswered || c.Reason() == abi.ReasonRefused {
-		return guest.Continue
+	began := c.Reason() != abi.ReasonAnswered && c.Reason() != abi.ReasonRefused
+	if c.Operation() == abi.OpModel && began {
+		return record(c)
 	}
-	return record(c)
+	return guest.Continue
 }
 
 // toolCalls is the counter of the tools that ran.

@@ -27,6 +27,16 @@ func TestAModelCallIsRecordedHoweverItEnds(t *testing.T) {
 	}
 }
 
+func TestCase028ACallThatIsCutOffIsClosedForWhoSawItBegin(t *testing.T) {
+	assert.Empty(t, asks(t, abi.BeforeModel, abi.Event{Of: abi.OpModel}))
+	for reason, want := range map[abi.Reason][]string{
+		abi.ReasonCancelled: {"record"}, abi.ReasonEnded: {"record"}, abi.ReasonError: {"record"},
+		abi.ReasonAnswered: nil, abi.ReasonRefused: nil,
+	} {
+		assert.Equal(t, want, asks(t, abi.Close, abi.Event{Of: abi.OpModel, Reason: reason}), "%s", reason)
+	}
+}
+
 func TestCase023ChunksAreNotAskedFor(t *testing.T) {
 	wanted := abi.HookSet(guest.Module{Hooks: hooks()}.ABI())
 	assert.False(t, wanted.Has(abi.OnModelChunk), "their usage is a running total")
