@@ -49,16 +49,6 @@ func TestNothingElseThatCloses(t *testing.T) {
 	assert.Empty(t, asks(t, abi.AfterModel, abi.Event{Of: abi.OpModel, Flags: abi.Late}))
 }
 
-func TestTheMeterIsThereWhenACallBegins(t *testing.T) {
-	assert.Empty(t, asks(t, abi.BeforeModel, abi.Event{Of: abi.OpModel}))
-}
-
-func TestACallThatWasAnsweredOrRefusedIsNone(t *testing.T) {
-	for _, reason := range []abi.Reason{abi.ReasonAnswered, abi.ReasonRefused} {
-		assert.Empty(t, asks(t, abi.Close, abi.Event{Of: abi.OpModel, Reason: reason}))
-	}
-}
-
 func TestToolsThatRanAreCounted(t *testing.T) {
 	assert.Equal(t, []string{"add tool_calls 1"}, asks(t, abi.AfterTool, abi.Event{Of: abi.OpTool}))
 	assert.Empty(t, asks(t, abi.AfterTool, abi.Event{Of: abi.OpTool, Source: abi.SourceAnswered}))
