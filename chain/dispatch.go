@@ -302,8 +302,8 @@ func (p *pass) stage(ctx context.Context, e *entry) {
 	if p.op.entered(e.index) {
 		ev.Flags |= abi.Entered
 	}
-	if isEnd(ev.Hook) && !p.op.settle(e.index) && ev.Flags.Has(abi.Entered) {
-		ev.Flags |= abi.Late // it had its close, perhaps since this hook began
+	if isEnd(ev.Hook) && !ev.Flags.Has(abi.Late) && !p.op.settle(e.index) && ev.Flags.Has(abi.Entered) {
+		ev.Flags |= abi.Late // it had its close since this hook began
 	}
 	if ev.Hook == abi.OnModelChunk && e.Spec.Mode == Enforce {
 		ev.Subject = p.op.withTail(e, &ev)
