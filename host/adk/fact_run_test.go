@@ -436,7 +436,7 @@ func TestFact34_AnInvocationGoesOnAfterAnAfterRunOfIt(t *testing.T) {
 		return nil, nil
 	}
 	p.on.AfterRunCallback = func(c agent.InvocationContext) { invocations.add(c.InvocationID(), nil, "after_run") }
-	p.runner = nil // made anew, with those callbacks
+	p.renew()
 
 	slow := borrows("lookup")
 	slow.Parts[0].FunctionResponse.Response["slow"] = true

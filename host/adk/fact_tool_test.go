@@ -335,7 +335,7 @@ func TestFact25_RunsGoOnAtOnceUnderOneInvocation(t *testing.T) {
 		meet()
 		return nil, nil
 	}
-	p.runner = nil // made anew, with that callback
+	p.renew()
 
 	var runs sync.WaitGroup
 	for range n {
