@@ -79,11 +79,11 @@ func newChained(t *testing.T, shape demo.Shape, stage chain.Stage, replies ...de
 	}
 	built, err := chain.New("v1", 0, chain.Entry{Spec: spec, Stage: stage})
 	require.NoError(t, err)
-	c.ledger = chain.NewLedger(built, chain.WallClock{}, func(s chain.Step) {
+	c.ledger = chain.NewLedger(built, chain.WallClock{}, chain.Tracer{Step: func(s chain.Step) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.steps = append(c.steps, s)
-	})
+	}})
 	plugin, err := adk.New(c.ledger, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	c.front = append(c.front, plugin)
