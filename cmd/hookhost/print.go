@@ -244,7 +244,7 @@ func (p *printer) operation(s chain.Span) {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// group is a number of like steps in a row: the chunks of a stream.
+// group is a number of like steps: the chunks and events of a stream.
 type group struct {
 	chain.Step
 	count int
@@ -255,7 +255,8 @@ func grouped(steps []chain.Step) []group {
 	at := make(map[string]int)
 	for _, s := range steps {
 		key := s.Op + s.Hook.String() + s.Stage
-		if i, ok := at[key]; ok && s.Hook == abi.OnModelChunk && groups[i].Verdict == s.Verdict {
+		repeats := s.Hook == abi.OnModelChunk || s.Hook == abi.OnEvent
+		if i, ok := at[key]; ok && repeats && groups[i].Verdict == s.Verdict {
 			groups[i].count++
 			groups[i].Took += s.Took
 			continue
