@@ -28,7 +28,7 @@ import (
 const App = "app"
 
 const (
-	maxEvents = 1000             // of one turn: what goes on beyond is a loop without end
+	maxEvents = 400              // of one turn: what goes on beyond is a loop without end
 	patience  = 30 * time.Second // for one scenario, in real time
 )
 
