@@ -248,6 +248,21 @@ func TestAnAfterHookThatTheSweepOvertakesIsLate(t *testing.T) {
 	assert.True(t, second.last(t, abi.AfterModel).Flags.Has(abi.Late|abi.Entered))
 }
 
+func TestALateHookTakesNoClose(t *testing.T) {
+	var op *chain.Op
+	first := responder("first").at(abi.Close, func(context.Context, *abi.Event) (abi.Verdict, error) {
+		dispatch(op, abi.AfterModel, "reply")
+		return abi.Verdict{Kind: abi.Continue}, nil
+	})
+	second := responder("second")
+	w := chainOf(t, first, second)
+	op = w.model()
+	dispatch(op, abi.BeforeModel, "question")
+	op.End(context.Background(), abi.ReasonCancelled)
+	assert.Equal(t, []string{"before_model", "after_model", "close model cancelled"}, second.calls())
+	assert.True(t, second.last(t, abi.AfterModel).Flags.Has(abi.Late), "the close was still to come")
+}
+
 func TestStrayHooksSettleNothing(t *testing.T) {
 	s := transformer("s").at(abi.AfterAgent, continues).at(abi.AfterModel, appends("!"))
 	w := chainOf(t, s)

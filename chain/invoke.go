@@ -91,7 +91,7 @@ func (r *Run) step(ev *abi.Event, s Step) Step {
 }
 
 func (r *Run) tell(s Step) {
-	if r.ledger.trace != nil {
-		r.ledger.trace(s)
+	if r.ledger.trace.Step != nil {
+		r.ledger.trace.Step(s)
 	}
 }

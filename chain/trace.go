@@ -34,8 +34,27 @@ type Step struct {
 	Err       error // the detail of a failure, for the log only
 }
 
-// Tracer is told of each step, from many goroutines at once.
-type Tracer func(Step)
+// Span is how long an operation took. The host measures it, whether or not a
+// stage asks for the operation's hooks.
+type Span struct {
+	Version    string // of the chain
+	Run, Op    string
+	Operation  abi.Operation
+	Agent      string
+	Model      string
+	Tool       string
+	Began      time.Time
+	Took       time.Duration // to its end
+	FirstChunk time.Duration // of a model call, to its first response; 0 if none came
+	Reason     abi.Reason
+}
+
+// Tracer is told what happens, from many goroutines at once. What it leaves
+// nil it is not told.
+type Tracer struct {
+	Step func(Step)
+	Span func(Span)
+}
 
 // Line says in words what tells one step from another: hook, stage, verdict,
 // and what belongs to it. The host has no name, so it stands as "host".

@@ -31,7 +31,7 @@ type world struct {
 func chainOf(t *testing.T, stages ...*stage) *world {
 	t.Helper()
 	w := &world{t: t, clock: &clock{now: time.Unix(1_000_000, 0)}, trace: &trace{}}
-	w.ledger = chain.NewLedger(version(t, "v1", stages...), w.clock, w.trace.add)
+	w.ledger = chain.NewLedger(version(t, "v1", stages...), w.clock, chain.Tracer{Step: w.trace.add, Span: w.trace.addSpan})
 	t.Cleanup(func() {
 		runs, ops := w.ledger.Open()
 		assert.Zero(t, runs, "runs left")
@@ -409,6 +409,13 @@ func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
 type trace struct {
 	mu    sync.Mutex
 	steps []chain.Step
+	spans []chain.Span
+}
+
+func (t *trace) addSpan(s chain.Span) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.spans = append(t.spans, s)
 }
 
 func (t *trace) add(s chain.Step) {

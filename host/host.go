@@ -85,7 +85,7 @@ func Open(ctx context.Context, path string, o Options) (*Host, error) {
 	if err != nil {
 		return nil, errors.Join(err, h.store.Close(ctx))
 	}
-	h.ledger = chain.NewLedger(first, o.clock(), h.trace)
+	h.ledger = chain.NewLedger(first, o.clock(), chain.Tracer{Step: h.trace, Span: o.Trace.Span})
 	if h.plugin, err = adk.New(h.ledger, h.log); err != nil {
 		return nil, errors.Join(err, first.Retire(ctx), h.store.Close(ctx))
 	}
@@ -274,7 +274,7 @@ func (h *Host) trace(s chain.Step) {
 	if s.Err != nil {
 		h.log.Warn("stage failed", "stage", s.Stage, "hook", s.Hook, "cause", s.Cause, "policy", s.Policy, "run", s.Run, "error", s.Err)
 	}
-	if h.options.Trace != nil {
-		h.options.Trace(s)
+	if h.options.Trace.Step != nil {
+		h.options.Trace.Step(s)
 	}
 }

@@ -21,7 +21,8 @@ type Options struct {
 	CacheDir string
 	// Log gets what operators read. nil is slog.Default().
 	Log *slog.Logger
-	// Trace is told of every stage that is called, from many goroutines.
+	// Trace is told of every call of a stage and of the time that every
+	// operation took, from many goroutines at once.
 	Trace chain.Tracer
 
 	// Clock is the time that limits, waits and timings go by. nil is the real

@@ -81,7 +81,7 @@ func open(t *testing.T, text string, o host.Options, replies ...demo.Reply) *wor
 	w := &world{t: t, path: write(t, t.TempDir(), text), model: &demo.Model{Replies: replies}, sessions: session.InMemoryService()}
 	o.Dev, o.CacheDir = true, cacheDir()
 	o.Log = slog.New(slog.NewTextHandler(&w.log, nil))
-	o.Trace = func(s chain.Step) {
+	o.Trace.Step = func(s chain.Step) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.steps = append(w.steps, s)

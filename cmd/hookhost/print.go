@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -28,6 +29,7 @@ type printer struct {
 	turns    int
 	streamed strings.Builder // what the chunks of the current reply showed
 	steps    []chain.Step    // of the current turn
+	spans    []chain.Span    // too
 }
 
 func newPrinter(out io.Writer, asJSON, trace bool) *printer {
@@ -36,7 +38,7 @@ func newPrinter(out io.Writer, asJSON, trace bool) *printer {
 
 // line is one JSON object of `--json`.
 type line struct {
-	Type    string           `json:"type"` // turn, chunk, text, call, result, refusal, error, step or usage
+	Type    string           `json:"type"` // turn, chunk, text, call, result, refusal, error, step, span or usage
 	Turn    int              `json:"turn,omitempty"`
 	User    string           `json:"user,omitempty"`
 	Text    string           `json:"text,omitempty"`
@@ -45,8 +47,17 @@ type line struct {
 	Code    string           `json:"code,omitempty"`
 	RetryMS int64            `json:"retry_ms,omitempty"`
 	Step    *stepLine        `json:"step,omitempty"`
+	Span    *spanLine        `json:"span,omitempty"`
 	Usage   *sum             `json:"usage,omitempty"`
 	Left    map[string]int64 `json:"left,omitempty"`
+}
+
+type spanLine struct {
+	Operation    string  `json:"operation"` // run, agent, model or tool
+	Name         string  `json:"name,omitempty"`
+	Reason       string  `json:"reason"`
+	TookMS       float64 `json:"took_ms"`
+	FirstChunkMS float64 `json:"first_chunk_ms,omitempty"`
 }
 
 type stepLine struct {
@@ -67,7 +78,7 @@ func (p *printer) turn(user, message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.turns++
-	p.steps = nil
+	p.steps, p.spans = nil, nil
 	if p.json {
 		p.write(line{Type: "turn", Turn: p.turns, User: user, Text: message})
 		return
@@ -79,6 +90,12 @@ func (p *printer) step(s chain.Step) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.steps = append(p.steps, s)
+}
+
+func (p *printer) span(s chain.Span) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spans = append(p.spans, s)
 }
 
 func (p *printer) failed(err error) {
@@ -200,12 +217,34 @@ func (p *printer) endTurn() {
 		}
 		fmt.Fprintf(p.out, "    %-15s %-10s %-9s %7.2f ms%s  %s\n", l.Hook, l.Stage, l.Verdict, l.TookMS, times, l.Detail)
 	}
+	for _, s := range p.spans {
+		p.operation(s)
+	}
 	if !p.json {
 		fmt.Fprintln(p.out)
 	}
 }
 
-// group is a number of like steps in a row: the chunks of a stream.
+// operation shows how long one took, with the host's own clock.
+func (p *printer) operation(s chain.Span) {
+	l := spanLine{
+		Operation: s.Operation.String(), Name: cmp.Or(s.Tool, s.Model, s.Agent), Reason: s.Reason.String(),
+		TookMS: milliseconds(s.Took), FirstChunkMS: milliseconds(s.FirstChunk),
+	}
+	if p.json {
+		p.write(line{Type: "span", Turn: p.turns, Span: &l})
+		return
+	}
+	first := ""
+	if s.FirstChunk > 0 {
+		first = fmt.Sprintf("first chunk after %.2f ms", l.FirstChunkMS)
+	}
+	fmt.Fprintf(p.out, "    %-15s %-10s %-9s %7.2f ms  %s\n", l.Operation, l.Name, l.Reason, l.TookMS, first)
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// group is a number of like steps: the chunks and events of a stream.
 type group struct {
 	chain.Step
 	count int
@@ -216,7 +255,8 @@ func grouped(steps []chain.Step) []group {
 	at := make(map[string]int)
 	for _, s := range steps {
 		key := s.Op + s.Hook.String() + s.Stage
-		if i, ok := at[key]; ok && s.Hook == abi.OnModelChunk && groups[i].Verdict == s.Verdict {
+		repeats := s.Hook == abi.OnModelChunk || s.Hook == abi.OnEvent
+		if i, ok := at[key]; ok && repeats && groups[i].Verdict == s.Verdict {
 			groups[i].count++
 			groups[i].Took += s.Took
 			continue
@@ -228,7 +268,7 @@ func grouped(steps []chain.Step) []group {
 }
 
 func (g group) line() *stepLine {
-	l := &stepLine{Hook: g.Hook.String(), Stage: g.Stage, Verdict: g.Verdict.String(), TookMS: float64(g.Took.Microseconds()) / 1000}
+	l := &stepLine{Hook: g.Hook.String(), Stage: g.Stage, Verdict: g.Verdict.String(), TookMS: milliseconds(g.Took)}
 	if g.Stage == "" {
 		l.Stage = "host"
 	}
@@ -284,8 +324,12 @@ func (p *printer) usage(user string, records []store.Record, left map[string]int
 		name string
 		n    *int64
 	}{
-		{"prompt", s.Tokens.Prompt}, {"of it cached", s.Tokens.Cached}, {"candidates", s.Tokens.Candidates},
-		{"thoughts", s.Tokens.Thoughts}, {"tool use", s.Tokens.ToolUse}, {"total", s.Tokens.Total},
+		{"prompt", s.Tokens.Prompt},
+		{"of it cached", s.Tokens.Cached},
+		{"candidates", s.Tokens.Candidates},
+		{"thoughts", s.Tokens.Thoughts},
+		{"tool use", s.Tokens.ToolUse},
+		{"total", s.Tokens.Total},
 	} {
 		if row.n == nil {
 			fmt.Fprintf(p.out, "  %-14s %8s tokens\n", row.name, "unknown")

@@ -5,6 +5,8 @@ package adk_test
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -60,6 +62,17 @@ func swaps(from, to string) does {
 	}
 }
 
+// hears is a stage that listens at these hooks and does nothing.
+func hears(hooks ...abi.Hook) native {
+	n := native{}
+	for _, h := range hooks {
+		n[h] = continues
+	}
+	return n
+}
+
+func continues(*abi.Event) (abi.Verdict, error) { return abi.Verdict{Kind: abi.Continue}, nil }
+
 func panics(*abi.Event) (abi.Verdict, error) { panic("4111 1111 1111 1111") }
 
 // chained is a probe with hookhost in front of the recorder.
@@ -79,11 +92,11 @@ func newChained(t *testing.T, shape demo.Shape, stage chain.Stage, replies ...de
 	}
 	built, err := chain.New("v1", 0, chain.Entry{Spec: spec, Stage: stage})
 	require.NoError(t, err)
-	c.ledger = chain.NewLedger(built, chain.WallClock{}, func(s chain.Step) {
+	c.ledger = chain.NewLedger(built, chain.WallClock{}, chain.Tracer{Step: func(s chain.Step) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.steps = append(c.steps, s)
-	})
+	}})
 	plugin, err := adk.New(c.ledger, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	c.front = append(c.front, plugin)
@@ -93,6 +106,35 @@ func newChained(t *testing.T, shape demo.Shape, stage chain.Stage, replies ...de
 		assert.Zero(t, ops, "operations left open")
 	})
 	return c
+}
+
+// lines are what the stage was called for: hook, verdict unless it went on,
+// and what belongs to it.
+func (c *chained) lines() []string { return slices.Concat(c.perOperation()...) }
+
+// perOperation are the lines of each operation, in the order they began.
+func (c *chained) perOperation() [][]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var groups [][]string
+	index := map[string]int{}
+	for _, s := range c.steps {
+		i, known := index[s.Op]
+		if !known {
+			i = len(groups)
+			index[s.Op], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], line(s))
+	}
+	return groups
+}
+
+func line(s chain.Step) string {
+	words := []string{s.Hook.String()}
+	if s.Cause == 0 && s.Verdict != abi.Continue {
+		words = append(words, s.Verdict.String())
+	}
+	return strings.Join(append(words, s.Details()...), " ")
 }
 
 // storedTexts are the texts in the session that are not the user's.

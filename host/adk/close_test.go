@@ -62,7 +62,7 @@ func newHouse(t *testing.T, root agent.Agent) *house {
 		OnError: chain.Open, OnLoadError: chain.Open, OnStore: chain.Open,
 	}})
 	require.NoError(t, err)
-	h.ledger = chain.NewLedger(made, chain.WallClock{}, nil)
+	h.ledger = chain.NewLedger(made, chain.WallClock{}, chain.Tracer{})
 	hooks, err := adk.New(h.ledger, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	require.NoError(t, err)
 	h.runner, err = runner.New(runner.Config{

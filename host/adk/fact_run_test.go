@@ -6,6 +6,8 @@ import (
 	"iter"
 	"reflect"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +18,8 @@ import (
 	"google.golang.org/adk/v2/model"
 	"google.golang.org/adk/v2/runner"
 	"google.golang.org/adk/v2/session"
+	"google.golang.org/adk/v2/tool"
+	"google.golang.org/adk/v2/tool/functiontool"
 	"google.golang.org/genai"
 
 	"github.com/hookhost/hookhost/host/demo"
@@ -381,6 +385,72 @@ func TestFact34_ACustomAgentCanLeaveAnAgentRunning(t *testing.T) {
 		trace[slices.Index(trace, "after_run"):])
 }
 
+func TestFact34_AToolCanLeaveAnAgentRunning(t *testing.T) {
+	p := newProbe(t, demo.LLM, calls("delegate"), demo.Reply{Text: "done"}, demo.Reply{Agent: "helper", Text: "late"})
+	over, done := make(chan struct{}), make(chan struct{})
+	p.tree.Tools = []tool.Tool{p.leaver(over, done)}
+	p.on.AfterRunCallback = func(agent.InvocationContext) { close(over) }
+
+	assert.Equal(t, []string{"done"}, p.say("hello").Texts())
+	within(t, done, "the agent that was left running")
+	trace := p.trace()
+	assert.Equal(t, []string{"after_run", "before_agent[helper]", "before_model[helper]", "after_model[helper]", "after_agent[helper]"},
+		trace[slices.Index(trace, "after_run"):])
+}
+
+// leaver is a tool that leaves an agent running: it starts once over is
+// closed, and done is closed after it.
+func (p *probe) leaver(over <-chan struct{}, done chan<- struct{}) tool.Tool {
+	helper, err := llmagent.New(llmagent.Config{Name: "helper", Model: p.model.For("helper")})
+	require.NoError(p.t, err)
+	delegate, err := functiontool.New(functiontool.Config{Name: "delegate", Description: "Lets the helper do it."},
+		func(c agent.Context, _ demo.Order) (demo.Status, error) {
+			go func() {
+				defer close(done)
+				<-over
+				for range helper.Run(bare(c)) {
+				}
+			}()
+			return demo.Status{Status: "on its way"}, nil
+		})
+	require.NoError(p.t, err)
+	return delegate
+}
+
+func TestFact34_AnInvocationGoesOnAfterAnAfterRunOfIt(t *testing.T) {
+	p := newProbe(t, demo.LLM, calls("lookup"), demo.Reply{Text: "done"})
+	p.model.Repeat = true
+	require.NoError(t, p.say("hello").Err())
+	var invocations identities[string]
+	waits, over := make(chan struct{}), make(chan struct{})
+	p.on.BeforeModelCallback = func(c agent.Context, _ *model.LLMRequest) (*model.LLMResponse, error) {
+		if c.UserContent().Parts[0].FunctionResponse.Response["slow"] == true {
+			close(waits)
+			within(t, over, "the after_run of the other")
+		}
+		invocations.add(c.InvocationID(), nil, "before_model")
+		return nil, nil
+	}
+	p.on.AfterModelCallback = func(c agent.Context, _ *model.LLMResponse, _ error) (*model.LLMResponse, error) {
+		invocations.add(c.InvocationID(), nil, "after_model")
+		return nil, nil
+	}
+	p.on.AfterRunCallback = func(c agent.InvocationContext) { invocations.add(c.InvocationID(), nil, "after_run") }
+	p.renew()
+
+	slow := borrows("lookup")
+	slow.Parts[0].FunctionResponse.Response["slow"] = true
+	var runs sync.WaitGroup
+	runs.Go(func() { p.run(t.Context(), demo.Turn{Content: slow}) })
+	within(t, waits, "the first run")
+	p.run(t.Context(), demo.Turn{Content: borrows("lookup")})
+	close(over)
+	runs.Wait()
+
+	assert.Equal(t, [][]string{{"before_model", "after_model", "after_run", "before_model", "after_model", "after_run"}},
+		invocations.groups(), "to the id the second half looks late")
+}
+
 func TestFact34_ABreakWaitsForTheModel(t *testing.T) {
 	for _, shape := range []demo.Shape{demo.LLM, demo.Parallel} {
 		t.Run(string(shape), func(t *testing.T) {
@@ -529,6 +599,22 @@ func TestFact45_TheCallersStateDeltaIsInTheSessionUnchecked(t *testing.T) {
 	}})
 	assert.Equal(t, "somebody else's", seen)
 	assert.Equal(t, "somebody else's", p.state("idempotency_key"))
+}
+
+// gathering lets n goroutines through when all are there.
+func gathering(t *testing.T, n int32) func() {
+	var here atomic.Int32
+	all := make(chan struct{})
+	return func() {
+		if here.Add(1) == n {
+			close(all)
+		}
+		select {
+		case <-all:
+		case <-time.After(10 * time.Second):
+			assert.Fail(t, "somebody is missing", "%d of %d that should run at once", here.Load(), n)
+		}
+	}
 }
 
 // rendezvous lets two goroutines through when both are there.

@@ -78,6 +78,12 @@ func (p *probe) start() *runner.Runner {
 	return p.runner
 }
 
+// renew makes the runner anew, with the callbacks as they are now.
+func (p *probe) renew() {
+	p.runner = nil
+	p.start()
+}
+
 func (p *probe) runnerFor(root agent.Agent) *runner.Runner {
 	r, err := runner.New(runner.Config{
 		AppName: "app", Agent: root, SessionService: p.sessions, AutoCreateSession: true,

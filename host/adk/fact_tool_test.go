@@ -3,6 +3,8 @@ package adk_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -307,13 +309,41 @@ func TestFact25_AnyOldCallLendsItsInvocationToAClient(t *testing.T) {
 		return nil, nil
 	}
 	require.NoError(t, p.say("hello").Err())
-	again := &genai.Content{Role: genai.RoleUser, Parts: []*genai.Part{{FunctionResponse: &genai.FunctionResponse{
-		ID: "lookup-1", Name: "lookup", Response: map[string]any{"status": "mine"},
-	}}}}
 	for range 3 {
-		p.run(t.Context(), demo.Turn{Content: again})
+		p.run(t.Context(), demo.Turn{Content: borrows("lookup")})
 	}
 	assert.Equal(t, []string{ids[0], ids[0], ids[0], ids[0]}, ids, "four runs under one invocation id")
+}
+
+// borrows is a message that answers the first call of a tool, however old it
+// is, and so runs under the invocation id of that call.
+func borrows(tool string) *genai.Content {
+	return &genai.Content{Role: genai.RoleUser, Parts: []*genai.Part{{FunctionResponse: &genai.FunctionResponse{
+		ID: tool + "-1", Name: tool, Response: map[string]any{"status": "mine"},
+	}}}}
+}
+
+func TestFact25_RunsGoOnAtOnceUnderOneInvocation(t *testing.T) {
+	const n = 5
+	p := newProbe(t, demo.LLM, calls("lookup"), demo.Reply{Text: "done"})
+	p.model.Repeat = true
+	require.NoError(t, p.say("hello").Err())
+	var invocations identities[string]
+	meet := gathering(t, n)
+	p.on.BeforeRunCallback = func(c agent.InvocationContext) (*genai.Content, error) {
+		invocations.add(c.InvocationID(), nil, "before_run")
+		meet()
+		return nil, nil
+	}
+	p.renew()
+
+	var runs sync.WaitGroup
+	for range n {
+		runs.Go(func() { p.run(t.Context(), demo.Turn{Content: borrows("lookup")}) })
+	}
+	runs.Wait()
+
+	assert.Equal(t, [][]string{slices.Repeat([]string{"before_run"}, n)}, invocations.groups())
 }
 
 func TestFact25_AMaskInTheRequestForConfirmationReachesTheTool(t *testing.T) {

@@ -92,6 +92,12 @@ func walkPart(p *genai.Part, at string, role abi.LeafRole, how parts, emit func(
 		leaf.ReadOnly = how.protocol != nil && how.protocol(result.Name)
 		walkScalars(result.Response, at+"/functionResponse/response", leaf, emit)
 	}
+	if call := p.ToolCall; call != nil { // of the provider's own tools
+		walkScalars(call.Args, at+"/toolCall/args", abi.Leaf{Kind: abi.LeafArgument, Role: role, ReadOnly: how.readOnlyArgs}, emit)
+	}
+	if result := p.ToolResponse; result != nil {
+		walkScalars(result.Response, at+"/toolResponse/response", abi.Leaf{Kind: abi.LeafResult, Role: role}, emit)
+	}
 	if code := p.ExecutableCode; code != nil {
 		emit(abi.Leaf{Kind: abi.LeafCode, Role: role, Pointer: at + "/executableCode/code", Text: code.Code})
 	}

@@ -166,7 +166,9 @@ func ends(resp *model.LLMResponse) bool {
 
 // usage reads the provider's numbers. The type that ADK uses cannot tell an
 // explicit zero from a missing value, so a zero counts as sent where the
-// others add up to the total without it.
+// others add up to the total without it. Zeros alone say nothing: no call is
+// free of tokens, and ADK's model for OpenAI sends them where the provider
+// sent no usage at all (fact 33).
 func usage(m *genai.GenerateContentResponseUsageMetadata) abi.Usage {
 	if m == nil {
 		return abi.Usage{}
@@ -175,14 +177,21 @@ func usage(m *genai.GenerateContentResponseUsageMetadata) abi.Usage {
 		Prompt: int64(m.PromptTokenCount), Candidates: int64(m.CandidatesTokenCount), Cached: int64(m.CachedContentTokenCount),
 		Thoughts: int64(m.ThoughtsTokenCount), ToolUse: int64(m.ToolUsePromptTokenCount), Total: int64(m.TotalTokenCount),
 	}
+	if u == (abi.Usage{}) {
+		return u
+	}
 	addsUp := u.Total == u.Prompt+u.Candidates+u.Thoughts+u.ToolUse
 	for _, n := range []struct {
 		bit   abi.UsageMask
 		value int64
 		main  bool
 	}{
-		{abi.HasPrompt, u.Prompt, true}, {abi.HasCandidates, u.Candidates, true}, {abi.HasCached, u.Cached, false},
-		{abi.HasThoughts, u.Thoughts, false}, {abi.HasToolUse, u.ToolUse, false}, {abi.HasTotal, u.Total, true},
+		{abi.HasPrompt, u.Prompt, true},
+		{abi.HasCandidates, u.Candidates, true},
+		{abi.HasCached, u.Cached, false},
+		{abi.HasThoughts, u.Thoughts, false},
+		{abi.HasToolUse, u.ToolUse, false},
+		{abi.HasTotal, u.Total, true},
 	} {
 		if n.value != 0 || n.main && addsUp {
 			u.Mask |= n.bit

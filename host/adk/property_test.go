@@ -94,7 +94,7 @@ func play(t *testing.T, seed uint64, seen *tally) {
 	c.at = c.dice.n(30)
 	seen.add("end " + c.end)
 
-	ledger := chain.NewLedger(c.chain(t), (*lotClock)(c), nil)
+	ledger := chain.NewLedger(c.chain(t), (*lotClock)(c), chain.Tracer{})
 	hooks, err := adk.New(ledger, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	require.NoError(t, err)
 	r, err := runner.New(runner.Config{

@@ -43,6 +43,7 @@ func (a *adapter) beforeRun(c agent.InvocationContext) (answer *genai.Content, _
 		}
 		if d, denied, _ := r.deniedLive(c); denied {
 			answer = text(d.Text)
+			a.afterRun(c) // ADK sends none to a live run that is over before it began
 		}
 	}()
 	if r.Stopped() || !r.Chain().Wants(abi.BeforeRun) {

@@ -98,7 +98,7 @@ func (s *Scenario) open(ctx context.Context, dir string, o Options) (*world, err
 		return nil, err
 	}
 	w.host, err = host.Open(ctx, path, host.Options{
-		Dev: true, CacheDir: o.CacheDir, Log: slog.New(slog.NewTextHandler(w.log, nil)), Trace: w.recorder.Step,
+		Dev: true, CacheDir: o.CacheDir, Log: slog.New(slog.NewTextHandler(w.log, nil)), Trace: chain.Tracer{Step: w.recorder.Step},
 		Clock: w.clock, Store: w.store, Native: natives, Wrap: w.wrap,
 	})
 	if err != nil {

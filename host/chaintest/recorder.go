@@ -25,7 +25,7 @@ const Agent = "<agent>"
 // is ready; its methods may be called by many goroutines at once.
 //
 //	var rec chaintest.Recorder
-//	host.Options{Trace: rec.Step, Wrap: rec.Wrap}
+//	host.Options{Trace: chain.Tracer{Step: rec.Step}, Wrap: rec.Wrap}
 //	demo.Tree{Each: rec.Watch}
 type Recorder struct {
 	mu       sync.Mutex
@@ -57,7 +57,7 @@ type request struct {
 	who   who
 }
 
-// Step is a chain.Tracer.
+// Step is for chain.Tracer.
 func (r *Recorder) Step(s chain.Step) {
 	stage := s.Stage
 	if stage == "" {

@@ -32,8 +32,17 @@ func New(dir string, log *slog.Logger) *Runtime {
 	if log == nil {
 		log = slog.Default()
 	}
+	findVersion()
 	return &Runtime{dir: dir, log: log, codes: map[[sha256.Size]byte]*code{}}
 }
+
+// findVersion has wazero look up its own version, which it keeps in a
+// variable without a lock: two modules that are compiled at once would race
+// for it.
+var findVersion = sync.OnceFunc(func() {
+	ctx := context.Background()
+	_ = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigCompiler()).Close(ctx)
+})
 
 // Config is one stage as the manifest has it.
 type Config struct {
