@@ -35,8 +35,8 @@ type Options struct {
 	// like any other, but neither a module nor grants that mean anything. The
 	// host closes them.
 	Native map[string]chain.Stage
-	// Wrap puts something around a stage, such as a fault to be tested. nil
-	// leaves them as they are.
+	// Wrap puts something around a stage, such as a fault to be tested. It is
+	// called for many stages at once. nil leaves them as they are.
 	Wrap func(name string, s chain.Stage) chain.Stage
 }
 

@@ -104,11 +104,34 @@ func (s *Scenario) stages(base map[string]any) map[string]chain.Stage {
 			natives[name] = k.make(config(t))
 		}
 	}
+	s.giveTime(base, all)
 	if s.order != nil {
 		maps.DeleteFunc(all, func(name string, _ map[string]any) bool { return !slices.Contains(s.order, name) })
 	}
 	base["stage"] = all
 	return natives
+}
+
+// giveTime keeps a machine that is busy from failing stages and store, whose
+// timeouts are in real time: they are long unless the scenario is about them.
+func (s *Scenario) giveTime(base map[string]any, all map[string]map[string]any) {
+	own := false
+	for name, t := range all {
+		if s.file.Stage[name]["timeout"] != nil {
+			own = true
+		} else {
+			t["timeout"] = "10s"
+		}
+	}
+	if own {
+		return // which the store's has to stay below
+	}
+	at, is := base["store"].(map[string]any)
+	if !is {
+		at = map[string]any{}
+		base["store"] = at
+	}
+	at["timeout"] = "5s"
 }
 
 func config(t map[string]any) map[string]string {

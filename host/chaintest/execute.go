@@ -28,7 +28,7 @@ import (
 const App = "app"
 
 const (
-	maxEvents = 1000             // of one turn: what goes on beyond is a loop without end
+	maxEvents = 400              // of one turn: what goes on beyond is a loop without end
 	patience  = 30 * time.Second // for one scenario, in real time
 )
 
@@ -81,7 +81,9 @@ type world struct {
 	sessions session.Service
 	runner   *runner.Runner
 	log      *buffer
-	faulty   []*faulty
+
+	mu     sync.Mutex // stages are loaded at once
+	faulty []*faulty
 }
 
 // open starts the host and the agent.
@@ -118,7 +120,9 @@ func (w *world) wrap(name string, s chain.Stage) chain.Stage {
 		}
 	}
 	if f.faults != nil {
+		w.mu.Lock()
 		w.faulty = append(w.faulty, f)
+		w.mu.Unlock()
 		s = f
 	}
 	return w.recorder.Wrap(name, s)
