@@ -55,29 +55,42 @@ func runKey(c agent.InvocationContext) any {
 
 // begin opens the run that ADK is about to start, unless it is known.
 func (a *adapter) begin(c agent.InvocationContext) *run {
+	return a.known(c, func() *chain.Run {
+		base := runBase(c)
+		if c.RunConfig() == nil {
+			base.Flags |= abi.Live
+		}
+		return a.ledger.Begin(base)
+	})
+}
+
+// find gives the run that a hook belongs to. The hooks of a run that is over,
+// or that never began, share a detached one, which ends by itself.
+func (a *adapter) find(c agent.InvocationContext) *run {
+	return a.known(c, func() *chain.Run { return a.ledger.Detach(runBase(c)) })
+}
+
+// known gives the run with the identity of the context, or makes one. It is
+// known until the ledger ends it.
+func (a *adapter) known(c agent.InvocationContext, begin func() *chain.Run) *run {
 	key := runKey(c)
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	if r, ok := a.runs[key]; ok && !r.Over() {
+		a.mu.Unlock()
 		return r
 	}
-	base := runBase(c)
-	if c.RunConfig() == nil {
-		base.Flags |= abi.Live
-	}
-	r := newRun(a.ledger.Begin(base))
+	r := newRun(begin())
 	a.runs[key] = r
-	a.forgetIdle()
+	a.mu.Unlock()
+	r.Own("adk", func(context.Context, abi.Ending) { a.forget(key, r) })
 	return r
 }
 
-// forgetIdle drops the keys of runs that the ledger ended because no
-// after_run came.
-func (a *adapter) forgetIdle() {
-	for key, r := range a.runs {
-		if r.Over() {
-			delete(a.runs, key)
-		}
+func (a *adapter) forget(key any, r *run) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.runs[key] == r {
+		delete(a.runs, key)
 	}
 }
 
@@ -110,20 +123,6 @@ func resumes(c *genai.Content) bool {
 	return false
 }
 
-// find gives the run that a hook belongs to. The hooks of a run that is over,
-// or that never began, share a detached one, which ends by itself.
-func (a *adapter) find(c agent.InvocationContext) *run {
-	key := runKey(c)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if r, ok := a.runs[key]; ok && !r.Over() {
-		return r
-	}
-	r := newRun(a.ledger.Detach(runBase(c)))
-	a.runs[key] = r
-	return r
-}
-
 // open begins an operation in the run that it belongs to, or in the one that
 // takes its place when that run ends at this moment.
 func (a *adapter) open(c agent.InvocationContext, kind abi.Operation, base abi.Event) (*run, *chain.Op) {
@@ -140,16 +139,6 @@ func (a *adapter) lookup(c agent.InvocationContext) (*run, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r, ok := a.runs[runKey(c)]
-	return r, ok
-}
-
-// end takes the run out of the table.
-func (a *adapter) end(c agent.InvocationContext) (*run, bool) {
-	key := runKey(c)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	r, ok := a.runs[key]
-	delete(a.runs, key)
 	return r, ok
 }
 

@@ -71,7 +71,7 @@ func (a *adapter) afterRun(c agent.InvocationContext) {
 			a.caught("after_run", p)
 		}
 	}()
-	if r, ok := a.end(c); ok {
+	if r, ok := a.lookup(c); ok {
 		r.Finish(c, gone(c))
 	}
 }
