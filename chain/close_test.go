@@ -787,3 +787,17 @@ func TestAPanicInAStageIsItsFailure(t *testing.T) {
 	assert.Equal(t, chain.CauseTrap, failure.Cause)
 	assert.NotContains(t, w.trace.steps[0].Err.Error(), "4111", "what a panic says can hold what a user wrote")
 }
+
+func TestAReleaseThatPanicsKeepsNoneOfTheOthers(t *testing.T) {
+	w := chainOf(t)
+	r := w.begin()
+	released := []string{}
+	r.Own("first", func(context.Context, abi.Ending) { panic("broken") })
+	r.Own("second", func(context.Context, abi.Ending) { released = append(released, "second") })
+
+	assert.Panics(t, func() { r.Finish(context.Background(), false) })
+
+	assert.Equal(t, []string{"second"}, released)
+	runs, _ := w.ledger.Open()
+	assert.Zero(t, runs)
+}

@@ -71,6 +71,14 @@ func (l *Ledger) pinCurrent() *Chain {
 	}
 }
 
+// drop lets go of a run that is over, and of its chain.
+func (l *Ledger) drop(r *Run) {
+	l.mu.Lock()
+	delete(l.runs, r)
+	l.mu.Unlock()
+	r.chain.unpin()
+}
+
 // Open counts the runs that are not over, and their open operations.
 func (l *Ledger) Open() (runs, ops int) {
 	for _, r := range l.all() {

@@ -161,16 +161,13 @@ func (r *Run) finish(ctx context.Context, reason abi.Reason) {
 	r.over = true
 	r.mu.Unlock()
 
+	defer r.ledger.drop(r)
 	ctx = context.WithoutCancel(ctx)
 	if !r.detached {
 		r.root.dispatchAfterRun(ctx, reason)
 	}
 	r.root.End(ctx, reason)
 	r.scope.finish(ctx, abi.Ending{Reason: reason})
-	r.ledger.mu.Lock()
-	delete(r.ledger.runs, r)
-	r.ledger.mu.Unlock()
-	r.chain.unpin()
 }
 
 func (r *Run) dropped(ctx context.Context, op *Op) {

@@ -134,10 +134,17 @@ func (s *scope) finish(ctx context.Context, end abi.Ending) {
 	order, owned := s.order, s.owned
 	s.order, s.owned = nil, nil
 	s.mu.Unlock()
-	for _, key := range order {
-		if release, ok := owned[key]; ok {
-			release(ctx, end)
-			delete(owned, key)
-		}
+	releaseAll(ctx, end, order, owned)
+}
+
+// releaseAll goes on with the next when one panics, and panics after the last.
+func releaseAll(ctx context.Context, end abi.Ending, order []string, owned map[string]func(context.Context, abi.Ending)) {
+	if len(order) == 0 {
+		return
+	}
+	defer releaseAll(ctx, end, order[1:], owned)
+	if release, ok := owned[order[0]]; ok {
+		delete(owned, order[0])
+		release(ctx, end)
 	}
 }
