@@ -44,7 +44,7 @@ role = "transformer"
 
 	var rec chaintest.Recorder
 	h, err := host.Open(ctx, manifest, host.Options{
-		Log: slog.New(slog.DiscardHandler), Trace: rec.Step, Wrap: rec.Wrap,
+		Log: slog.New(slog.DiscardHandler), Trace: chain.Tracer{Step: rec.Step}, Wrap: rec.Wrap,
 		Native: map[string]chain.Stage{
 			"meter": stage{hooks: abi.SetOf(abi.BeforeModel, abi.AfterModel, abi.Close)},
 			"cache": stage{hooks: abi.SetOf(abi.BeforeModel), answer: "From the cache."},
