@@ -54,6 +54,38 @@ func TestRunsKeepTheChainThatTheyBeganWith(t *testing.T) {
 	assert.Len(t, w.versions(), 2, "the next run is on the new chain")
 }
 
+func TestAReloadTakesThePlansToo(t *testing.T) {
+	w := open(t, limitOnly, host.Options{}, demo.Reply{Text: "hello"})
+	w.model.Repeat = true
+	require.Equal(t, []string{"hello"}, w.saysTo("ada"))
+	require.Contains(t, w.saysTo("ada")[0], "faster than your plan allows")
+	plans := filepath.Join(filepath.Dir(w.path), "plans.toml")
+	require.NoError(t, os.WriteFile(plans, []byte(oneTurn+`
+[plan.more]
+turn = { rate = "100/s", burst = 100 }
+[override."ada"]
+plan = "more"
+`), 0o600))
+
+	require.NoError(t, w.host.Reload(t.Context()))
+
+	assert.Eventually(t, func() bool { return w.saysTo("ada")[0] == "hello" }, 5*time.Second, 10*time.Millisecond, "ada's override")
+	assert.Equal(t, []string{"hello"}, w.saysTo("eve"))
+	assert.Contains(t, w.saysTo("eve")[0], "faster than your plan allows", "all others have the plan they had")
+}
+
+func TestAnOverlayChangesModes(t *testing.T) {
+	dir := t.TempDir()
+	path := write(t, dir, redactOnly)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "hooks.canary.toml"), []byte("[stage.redact]\nmode = \"shadow\"\n"), 0o600))
+
+	h, err := host.Open(t.Context(), path, host.Options{Dev: true, Env: "canary", CacheDir: cacheDir()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, h.Close(t.Context())) }()
+
+	assert.Equal(t, chain.Shadow, h.Manifest().Stages[0].Spec.Mode)
+}
+
 func TestABadManifestLeavesTheRunningChainAlone(t *testing.T) {
 	for name, text := range map[string]string{
 		"syntax":     redactOnly + "[stage.redact\n",

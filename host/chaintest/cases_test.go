@@ -291,7 +291,7 @@ func TestCase035RunsOfManyUsersAtOnceDoNotSwap(t *testing.T) {
 		running.Go(func() {
 			gate <- struct{}{}
 			defer func() { <-gate }()
-			m := &demo.Model{Replies: []demo.Reply{{Text: "Hello.", Usage: tokens(int32(i) + 1)}}}
+			m := &demo.Model{Replies: []demo.Reply{{Text: "Hello.", Usage: tokens(int32(i + 1))}}}
 			root, err := demo.Agent(demo.LLM, m)
 			if !assert.NoError(t, err) {
 				return
@@ -302,7 +302,7 @@ func TestCase035RunsOfManyUsersAtOnceDoNotSwap(t *testing.T) {
 	}
 	running.Wait()
 	for i := range runs {
-		assert.EqualValues(t, 60000-(i+1), s.left(fmt.Sprint(i), "tokens"))
+		assert.EqualValues(t, 60000-(i+1), s.left(fmt.Sprint(i), "tokens"), "a usage of zeros alone would be none")
 	}
 	s.nothingLeft()
 }
