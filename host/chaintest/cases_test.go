@@ -20,6 +20,7 @@ import (
 	"google.golang.org/adk/v2/plugin"
 	"google.golang.org/adk/v2/runner"
 	"google.golang.org/adk/v2/session"
+	"google.golang.org/genai"
 
 	"github.com/hookhost/hookhost/host"
 	"github.com/hookhost/hookhost/host/demo"
@@ -216,8 +217,7 @@ func TestCase029RetriesStepsAndBranchesAddUp(t *testing.T) {
 
 	out := demo.Run(t.Context(), s.runner(inTurn(t, llm("attempt_1"), llm("attempt_2"), branches)), demo.Turn{User: "ada", Session: "s", Text: "Hi"})
 	require.NoError(t, out.Err())
-	first := s.records("ada")
-	sums := summed(first)
+	sums := summed(s.records("ada"))
 	assert.Equal(t, []string{"5"}, sums["calls"], "four with usage, one attempt that failed")
 	assert.ElementsMatch(t, []string{"error", "done", "done", "done", "done"}, sums["outcomes"])
 	assert.Equal(t, []string{"750"}, sums["prompt"])
@@ -242,26 +242,45 @@ func TestCase029RetriesStepsAndBranchesAddUp(t *testing.T) {
 	s.nothingLeft("ada")
 }
 
+// In a parallel agent the failure of one branch cancels the others, so the one
+// that fails does it after the other has answered.
 func TestCase035BranchesOfOneRunDoNotSwap(t *testing.T) {
 	for name, c := range map[string]struct {
 		left demo.Reply
 		want int64
 	}{
-		"B both answer":   {demo.Reply{Agent: "left", Text: "Left.", Usage: tokens(1000), Delay: 1}, 50000},
-		"C the one fails": {demo.Reply{Agent: "left", Error: "503 unavailable", Delay: 1}, 51000},
+		"B both answer":   {demo.Reply{Agent: "left", Text: "Left.", Usage: tokens(1000), Delay: last}, 50000},
+		"C the one fails": {demo.Reply{Agent: "left", Error: "503 unavailable", Delay: last}, 51000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShipped(t, plenty)
-			m := &demo.Model{Sleep: meeting(2), Replies: []demo.Reply{
-				c.left, {Agent: "right", Text: "Right.", Usage: tokens(9000), Delay: 1},
-			}}
-			r := s.tree(demo.Tree{Shape: demo.Parallel, Model: m})
+			met, answered := meeting(2), make(chan struct{})
+			m := &demo.Model{
+				Replies: []demo.Reply{c.left, {Agent: "right", Text: "Right.", Usage: tokens(9000), Delay: first}},
+				Sleep: func(ctx context.Context, d time.Duration) error {
+					if d == time.Duration(last) {
+						defer func() { <-answered }()
+					}
+					return met(ctx, d)
+				},
+			}
+			r := s.tree(demo.Tree{Shape: demo.Parallel, Model: m, Each: func(cfg *llmagent.Config) {
+				if cfg.Name == "right" {
+					cfg.AfterAgentCallbacks = []agent.AfterAgentCallback{func(agent.Context) (*genai.Content, error) {
+						close(answered)
+						return nil, nil
+					}}
+				}
+			}})
 			demo.Run(t.Context(), r, demo.Turn{User: "ada", Text: "Hi"})
 			assert.EqualValues(t, c.want, s.left("ada", "tokens"))
 			s.nothingLeft("ada")
 		})
 	}
 }
+
+// The delays of the branches: who answers first, and who last.
+const first, last = demo.Duration(1), demo.Duration(2)
 
 func TestCase035RunsOfManyUsersAtOnceDoNotSwap(t *testing.T) {
 	const runs = 500

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/BurntSushi/toml"
 
@@ -114,25 +115,28 @@ func (s *Scenario) stages(base map[string]any) map[string]chain.Stage {
 
 // giveTime keeps a machine that is busy from failing stages and store, whose
 // timeouts are in real time: they are long unless the scenario is about them.
+// The store's has to stay below those of all stages.
 func (s *Scenario) giveTime(base map[string]any, all map[string]map[string]any) {
-	own := false
+	shortest := longTimeout
 	for name, t := range all {
-		if s.file.Stage[name]["timeout"] != nil {
-			own = true
-		} else {
-			t["timeout"] = "10s"
+		own, is := s.file.Stage[name]["timeout"]
+		if !is {
+			t["timeout"] = longTimeout.String()
+			continue
 		}
-	}
-	if own {
-		return // which the store's has to stay below
+		if d, err := time.ParseDuration(text(own)); err == nil { // else the manifest's reader blames it
+			shortest = min(shortest, d)
+		}
 	}
 	at, is := base["store"].(map[string]any)
 	if !is {
 		at = map[string]any{}
 		base["store"] = at
 	}
-	at["timeout"] = "5s"
+	at["timeout"] = max(shortest/2, time.Millisecond).Truncate(time.Millisecond).String()
 }
+
+const longTimeout = 10 * time.Second
 
 func config(t map[string]any) map[string]string {
 	out := map[string]string{}

@@ -25,8 +25,8 @@
 //	config = { text = " [1]" }
 //
 // Timeouts are in real time, and a busy machine is not what a scenario is about:
-// those of the stages are 10 s, and the store's 5 s, unless a stage in the
-// scenario has a timeout of its own.
+// those of the stages are 10 s, unless the scenario gives one its own, and the
+// store's half the shortest.
 //
 // The kinds are recorder, an observer at every hook; cache, which answers a
 // model call whose last user text contains config.when with config.answer;

@@ -30,6 +30,7 @@ func Run(t *testing.T, file string) {
 	}
 	for _, s := range scenarios {
 		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel() // each has a world of its own
 			report, err := s.Execute(t.Context(), Options{CacheDir: CacheDir()})
 			if err != nil {
 				t.Fatal(explain(err))
