@@ -86,8 +86,12 @@ func (r *Run) step(ev *abi.Event, s Step) Step {
 	return s
 }
 
+// tell hands a step to the tracer. One that panics loses that line and nothing
+// else: what is traced has happened, and the close of a run goes on.
 func (r *Run) tell(s Step) {
-	if r.ledger.trace != nil {
-		r.ledger.trace(s)
+	if r.ledger.trace == nil {
+		return
 	}
+	defer func() { _ = recover() }()
+	r.ledger.trace(s)
 }
