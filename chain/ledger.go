@@ -403,16 +403,21 @@ func (r *Run) finish(ctx context.Context, reason abi.Reason) {
 	r.over = true
 	r.mu.Unlock()
 
+	// Deferred, the last first: each step is taken though one before panics.
 	ctx = context.WithoutCancel(ctx)
+	defer r.chain.unpin()
+	defer r.ledger.forget(r)
+	defer r.scope.finish(ctx, abi.Ending{Reason: reason})
+	defer r.root.End(ctx, reason)
 	if !r.detached {
 		r.root.dispatchAfterRun(ctx, reason)
 	}
-	r.root.End(ctx, reason)
-	r.scope.finish(ctx, abi.Ending{Reason: reason})
-	r.ledger.mu.Lock()
-	delete(r.ledger.runs, r)
-	r.ledger.mu.Unlock()
-	r.chain.unpin()
+}
+
+func (l *Ledger) forget(r *Run) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.runs, r)
 }
 
 // Over reports whether the run was finished.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/hookhost/hookhost/abi"
@@ -134,9 +135,9 @@ func (s *scope) finish(ctx context.Context, end abi.Ending) {
 	order, owned := s.order, s.owned
 	s.order, s.owned = nil, nil
 	s.mu.Unlock()
-	for _, key := range order {
+	for _, key := range slices.Backward(order) {
 		if release, ok := owned[key]; ok {
-			release(ctx, end)
+			defer release(ctx, end) // so they run in their order, each though another panics
 			delete(owned, key)
 		}
 	}
