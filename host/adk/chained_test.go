@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,9 +81,23 @@ type chained struct {
 	*probe
 	ledger *chain.Ledger
 	traced func(chain.Step) // besides
+	clock  faultyClock
 
 	mu    sync.Mutex
 	steps []chain.Step
+}
+
+// faultyClock panics when it is read next after it was broken.
+type faultyClock struct {
+	chain.WallClock
+	broken atomic.Bool
+}
+
+func (c *faultyClock) Now() time.Time {
+	if c.broken.Swap(false) {
+		panic(card)
+	}
+	return c.WallClock.Now()
 }
 
 // newChained has a chain of one stage, which fails closed.
@@ -101,7 +116,7 @@ func newChainOf(t *testing.T, shape demo.Shape, entries []chain.Entry, replies .
 	c := &chained{probe: newProbe(t, shape, replies...)}
 	built, err := chain.New("v1", 0, entries...)
 	require.NoError(t, err)
-	c.ledger = chain.NewLedger(built, chain.WallClock{}, func(s chain.Step) {
+	c.ledger = chain.NewLedger(built, &c.clock, func(s chain.Step) {
 		c.mu.Lock()
 		c.steps = append(c.steps, s)
 		c.mu.Unlock()

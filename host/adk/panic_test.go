@@ -2,6 +2,7 @@ package adk_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,6 +22,91 @@ import (
 
 // ofTheHost is what is read where the host itself broke.
 const ofTheHost = "The service is not available. Please try again shortly."
+
+// breaks makes hookhost itself panic in its callback at this hook, the first
+// time that it comes.
+func (c *chained) breaks(h abi.Hook) {
+	inFront := newProbe(c.t, demo.LLM)
+	inFront.on.Name = "in front"
+	var once sync.Once
+	inFront.watchRuns(func(_ agent.InvocationContext, hook string) {
+		if hook == h.String() {
+			once.Do(func() { c.clock.broken.Store(true) })
+		}
+	})
+	c.front = append([]*plugin.Plugin{inFront.recorder()}, c.front...)
+}
+
+func TestAPanicOfTheHostRefuses(t *testing.T) {
+	for h, want := range map[abi.Hook][]string{
+		abi.BeforeRun:   {ofTheHost},
+		abi.BeforeAgent: {ofTheHost},
+		abi.BeforeModel: {ofTheHost},
+		abi.AfterModel:  {ofTheHost},
+		abi.OnEvent:     {ofTheHost},
+		abi.AfterAgent:  {"secret", ofTheHost},
+		abi.AfterRun:    {"secret"},
+	} {
+		t.Run(h.String(), func(t *testing.T) {
+			released := false
+			stage := hears(h)
+			stage[abi.OnUserMessage] = func(ev *abi.Event) (abi.Verdict, error) {
+				ev.Run.Own("lease", func(context.Context, abi.Ending) { released = true })
+				return continues(ev)
+			}
+			c := newChained(t, demo.LLM, stage, demo.Reply{Text: "secret"})
+			c.breaks(h)
+
+			out := c.say("hi")
+
+			require.NoError(t, out.Err())
+			assert.Equal(t, want, out.Texts())
+			assert.Equal(t, want, c.storedTexts())
+			assert.True(t, released, "what the run owned")
+		})
+	}
+}
+
+func TestAPanicOfTheHostAtTheUsersMessageFailsTheRun(t *testing.T) {
+	c := newChained(t, demo.LLM, hears(abi.OnUserMessage), demo.Reply{Text: "secret"})
+	c.breaks(abi.OnUserMessage)
+
+	out := c.say("hi")
+
+	require.ErrorContains(t, out.Err(), ofTheHost)
+	assert.Empty(t, out.Events)
+}
+
+func TestAPanicOfTheHostAtAToolIsReadByTheModel(t *testing.T) {
+	for h, test := range map[abi.Hook]struct {
+		name string
+		ran  int
+	}{
+		abi.BeforeTool:  {"lookup", 0},
+		abi.AfterTool:   {"lookup", 1},
+		abi.OnToolError: {"ledger", 0},
+	} {
+		t.Run(h.String(), func(t *testing.T) {
+			c := newChained(t, demo.LLM, hears(h), calls(test.name), demo.Reply{Text: "done"})
+			c.breaks(h)
+
+			require.Equal(t, []string{"done"}, c.say("hi").Texts())
+
+			assert.Equal(t, map[string]any{"error": ofTheHost}, c.result(test.name))
+			assert.Len(t, c.desk.Lookups(), test.ran)
+		})
+	}
+}
+
+func TestAPanicOfTheHostAtAModelErrorLeavesTheError(t *testing.T) {
+	c := newChained(t, demo.LLM, hears(abi.OnModelError), demo.Reply{Error: "503"})
+	c.breaks(abi.OnModelError)
+
+	out := c.say("hi")
+
+	require.ErrorContains(t, out.Err(), "503")
+	assert.Empty(t, out.Texts())
+}
 
 // landmine is a number that panics when it is read.
 type landmine float64
@@ -167,6 +253,20 @@ func TestAPanicOfAStageAtAfterAgentIsReadAsTheSecondEvent(t *testing.T) {
 
 	require.NoError(t, out.Err())
 	assert.Equal(t, []string{"hello", "not available"}, out.Texts())
+}
+
+func TestAReleaseThatPanicsKeepsNoOther(t *testing.T) {
+	released := false
+	stage := native{abi.BeforeRun: func(ev *abi.Event) (abi.Verdict, error) {
+		ev.Run.Own("broken", func(context.Context, abi.Ending) { panic(card) })
+		ev.Run.Own("lease", func(context.Context, abi.Ending) { released = true })
+		return continues(ev)
+	}}
+	c := newChained(t, demo.LLM, stage, demo.Reply{Text: "hello"})
+
+	assert.Equal(t, []string{"hello"}, c.say("hi").Texts())
+
+	assert.True(t, released)
 }
 
 func TestATracerThatPanicsLosesItsLinesAndNothingElse(t *testing.T) {
