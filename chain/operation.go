@@ -164,7 +164,7 @@ func (op *Op) timed(reason abi.Reason) {
 	op.mu.Lock()
 	first := op.firstChunk
 	op.mu.Unlock()
-	r.ledger.trace.Span(Span{
+	told(r.ledger.trace.Span, Span{
 		Version: r.chain.version, Run: r.id, Op: op.scope.id, Operation: op.kind,
 		Agent: op.base.Agent, Model: op.base.Model, Tool: op.base.Tool,
 		Began: op.began, Took: r.ledger.clock.Now().Sub(op.began), FirstChunk: first, Reason: reason,

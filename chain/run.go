@@ -161,13 +161,14 @@ func (r *Run) finish(ctx context.Context, reason abi.Reason) {
 	r.over = true
 	r.mu.Unlock()
 
-	defer r.ledger.drop(r)
 	ctx = context.WithoutCancel(ctx)
+	// Deferred, the last first: each step is taken though one before panics.
+	defer r.ledger.drop(r)
+	defer r.scope.finish(ctx, abi.Ending{Reason: reason})
+	defer r.root.End(ctx, reason)
 	if !r.detached {
 		r.root.dispatchAfterRun(ctx, reason)
 	}
-	r.root.End(ctx, reason)
-	r.scope.finish(ctx, abi.Ending{Reason: reason})
 }
 
 func (r *Run) dropped(ctx context.Context, op *Op) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/hookhost/hookhost/abi"
@@ -134,17 +135,10 @@ func (s *scope) finish(ctx context.Context, end abi.Ending) {
 	order, owned := s.order, s.owned
 	s.order, s.owned = nil, nil
 	s.mu.Unlock()
-	releaseAll(ctx, end, order, owned)
-}
-
-// releaseAll goes on with the next when one panics, and panics after the last.
-func releaseAll(ctx context.Context, end abi.Ending, order []string, owned map[string]func(context.Context, abi.Ending)) {
-	if len(order) == 0 {
-		return
-	}
-	defer releaseAll(ctx, end, order[1:], owned)
-	if release, ok := owned[order[0]]; ok {
-		delete(owned, order[0])
-		release(ctx, end)
+	for _, key := range slices.Backward(order) {
+		if release, ok := owned[key]; ok {
+			defer release(ctx, end) // so they run in their order, each though another panics
+			delete(owned, key)
+		}
 	}
 }

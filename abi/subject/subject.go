@@ -21,23 +21,24 @@ type Walk func(value any, emit func(abi.Leaf))
 type Subject struct {
 	value  any
 	walk   Walk
-	once   sync.Once
-	leaves []abi.Leaf
+	leaves func() []abi.Leaf
 }
 
 // New makes a subject of a value that nobody changes while it lives.
-func New(value any, walk Walk) *Subject { return &Subject{value: value, walk: walk} }
+func New(value any, walk Walk) *Subject {
+	return &Subject{value: value, walk: walk, leaves: sync.OnceValue(func() (leaves []abi.Leaf) {
+		walk(value, func(l abi.Leaf) { leaves = append(leaves, l) })
+		return leaves
+	})}
+}
 
 // Value returns the Go value.
 func (s *Subject) Value() any { return s.value }
 
-// Leaves lists the leaves. The walk runs once, when they are first asked for.
-func (s *Subject) Leaves() []abi.Leaf {
-	s.once.Do(func() {
-		s.walk(s.value, func(l abi.Leaf) { s.leaves = append(s.leaves, l) })
-	})
-	return s.leaves
-}
+// Leaves lists the leaves. The walk runs once, when they are first asked for;
+// where it panics, it does so for all who ask, so that nobody takes a part of
+// the leaves for all of them.
+func (s *Subject) Leaves() []abi.Leaf { return s.leaves() }
 
 // Get returns the JSON at a pointer.
 func (s *Subject) Get(pointer string) ([]byte, error) {

@@ -441,6 +441,16 @@ func TestTheLeavesAreWalkedOnce(t *testing.T) {
 	assert.Equal(t, 1, walks)
 }
 
+func TestAWalkThatPanicsDoesSoForAll(t *testing.T) {
+	s := subject.New(nil, func(_ any, emit func(abi.Leaf)) {
+		emit(abi.Leaf{Text: "a part of the leaves"})
+		panic("walk")
+	})
+	for range 2 {
+		assert.PanicsWithValue(t, "walk", func() { s.Leaves() })
+	}
+}
+
 func TestASubjectOfNothing(t *testing.T) {
 	s := of(nil)
 	got, err := s.Get("")

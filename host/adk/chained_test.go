@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,23 +80,49 @@ func panics(*abi.Event) (abi.Verdict, error) { panic("4111 1111 1111 1111") }
 type chained struct {
 	*probe
 	ledger *chain.Ledger
+	traced func(chain.Step) // besides
+	clock  faultyClock
 
 	mu    sync.Mutex
 	steps []chain.Step
 }
 
-func newChained(t *testing.T, shape demo.Shape, stage chain.Stage, replies ...demo.Reply) *chained {
-	c := &chained{probe: newProbe(t, shape, replies...)}
-	spec := chain.Spec{
-		Name: "test", Role: chain.Responder, Mode: chain.Enforce, Timeout: time.Second,
-		OnError: chain.Closed, OnLoadError: chain.Closed, OnStore: chain.Closed, Refusal: "not available",
+// faultyClock panics when it is read next after it was broken.
+type faultyClock struct {
+	chain.WallClock
+	broken atomic.Bool
+}
+
+func (c *faultyClock) Now() time.Time {
+	if c.broken.Swap(false) {
+		panic(card)
 	}
-	built, err := chain.New("v1", 0, chain.Entry{Spec: spec, Stage: stage})
+	return c.WallClock.Now()
+}
+
+// newChained has a chain of one stage, which fails closed.
+func newChained(t *testing.T, shape demo.Shape, stage chain.Stage, replies ...demo.Reply) *chained {
+	return newChainOf(t, shape, []chain.Entry{{Spec: spec("test", chain.Closed), Stage: stage}}, replies...)
+}
+
+func spec(name string, onError chain.Policy) chain.Spec {
+	return chain.Spec{
+		Name: name, Role: chain.Responder, Mode: chain.Enforce, Timeout: time.Second,
+		OnError: onError, OnLoadError: chain.Closed, OnStore: chain.Closed, Refusal: "not available",
+	}
+}
+
+func newChainOf(t *testing.T, shape demo.Shape, entries []chain.Entry, replies ...demo.Reply) *chained {
+	c := &chained{probe: newProbe(t, shape, replies...)}
+	built, err := chain.New("v1", 0, entries...)
 	require.NoError(t, err)
-	c.ledger = chain.NewLedger(built, chain.WallClock{}, chain.Tracer{Step: func(s chain.Step) {
+	c.ledger = chain.NewLedger(built, &c.clock, chain.Tracer{Step: func(s chain.Step) {
 		c.mu.Lock()
-		defer c.mu.Unlock()
 		c.steps = append(c.steps, s)
+		c.mu.Unlock()
+		if c.traced != nil {
+			c.traced(s)
+		}
 	}})
 	plugin, err := adk.New(c.ledger, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)

@@ -118,6 +118,7 @@ func TestWhatIsHeldBackComesWithTheNextChunk(t *testing.T) {
 			require.NoError(t, out.Err())
 			assert.Equal(t, test.want, out.Chunks())
 			assert.Equal(t, []string{"one two three"}, out.Texts(), "the final response is whole")
+			require.Len(t, out.Events, len(test.want)+1, "and of a chunk that is held whole there is no event")
 			last := out.Events[len(test.want)-1]
 			assert.Equal(t, flags{partial: true, complete: true, finish: genai.FinishReasonStop}, flagsOf(&last.LLMResponse))
 		})

@@ -148,6 +148,14 @@ func (p *probe) watchRuns(see func(agent.InvocationContext, string)) {
 		see(c, "after_tool")
 		return nil, nil
 	}
+	p.on.OnToolErrorCallback = func(c agent.Context, _ tool.Tool, _ map[string]any, _ error) (map[string]any, error) {
+		see(c, "on_tool_error")
+		return nil, nil
+	}
+	p.on.OnModelErrorCallback = func(c agent.Context, _ *model.LLMRequest, _ error) (*model.LLMResponse, error) {
+		see(c, "on_model_error")
+		return nil, nil
+	}
 }
 
 func TestFact42_AnAgentIsItsInvocationContext(t *testing.T) {

@@ -4,6 +4,7 @@
 package adk_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -175,7 +176,7 @@ func (p *probe) result(name string) map[string]any {
 func (p *probe) recorder() *plugin.Plugin {
 	on := p.on
 	rec, err := plugin.New(plugin.Config{
-		Name:      "recorder",
+		Name:      cmp.Or(on.Name, "recorder"),
 		CloseFunc: on.CloseFunc,
 		OnUserMessageCallback: func(c agent.InvocationContext, msg *genai.Content) (*genai.Content, error) {
 			p.note("on_user_message")

@@ -1,6 +1,8 @@
 package adk
 
 import (
+	"errors"
+
 	"google.golang.org/adk/v2/agent"
 	"google.golang.org/genai"
 
@@ -9,15 +11,16 @@ import (
 )
 
 // onUserMessage opens the run. Content that it returns replaces the message.
-func (a *adapter) onUserMessage(c agent.InvocationContext, msg *genai.Content) (replaced *genai.Content, _ error) {
-	r := a.begin(c)
+// A run that cannot be opened fails: nothing could refuse it later.
+func (a *adapter) onUserMessage(c agent.InvocationContext, msg *genai.Content) (replaced *genai.Content, err error) {
+	var r *run
 	defer func() {
 		if p := recover(); p != nil {
 			a.caught("on_user_message", p)
-			r.Deny(broken())
-			replaced = nil
+			replaced, err = nil, r.breaks()
 		}
 	}()
+	r = a.begin(c)
 	if !r.Chain().Wants(abi.OnUserMessage) {
 		return nil, nil
 	}
@@ -33,19 +36,22 @@ func (a *adapter) onUserMessage(c agent.InvocationContext, msg *genai.Content) (
 // beforeRun never returns anything to ADK, which would drop an answer and
 // persist the message a second time (facts 1, 2): a denial is kept and
 // answered by the first before_agent. Only a live run emits what it gets.
-func (a *adapter) beforeRun(c agent.InvocationContext) (answer *genai.Content, _ error) {
-	r := a.begin(c)
+func (a *adapter) beforeRun(c agent.InvocationContext) (answer *genai.Content, err error) {
+	var r *run
 	defer func() {
 		if p := recover(); p != nil {
 			a.caught("before_run", p)
-			r.Deny(broken())
-			answer = nil
+			answer, err = nil, r.breaks()
+		}
+		if r == nil {
+			return
 		}
 		if d, denied, _ := r.deniedLive(c); denied {
 			answer = text(d.Text)
 			a.afterRun(c) // ADK sends none to a live run that is over before it began
 		}
 	}()
+	r = a.begin(c)
 	if r.Stopped() || !r.Chain().Wants(abi.BeforeRun) {
 		return nil, nil
 	}
@@ -76,8 +82,17 @@ func (a *adapter) afterRun(c agent.InvocationContext) {
 	}
 }
 
-func broken() chain.Denial {
-	return chain.Denial{Failed: true, Refusal: abi.Refusal{Code: "host_failed", Text: unavailable}}
+// errBroken is what a caller reads whose run could not be opened.
+var errBroken = errors.New(unavailable)
+
+// breaks denies a run in which the host itself broke. A run that is not there
+// can only fail.
+func (r *run) breaks() error {
+	if r == nil {
+		return errBroken
+	}
+	r.Deny(chain.Denial{Failed: true, Refusal: abi.Refusal{Code: "host_failed", Text: unavailable}})
+	return nil
 }
 
 func sessionState(c agent.InvocationContext) func(string) (any, bool) {
