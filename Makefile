@@ -46,12 +46,15 @@ test: guests cache ## all tests, without gcc and without the race detector
 cache: guests $(BIN) ## compile the guests once for all test packages
 	@echo "compiling guests into $(HOOKHOST_TEST_CACHE)"
 	@./$(BIN) plan --cache-dir $(HOOKHOST_TEST_CACHE) >/dev/null
-	@$(GO) test -count=1 -run '^(TestWarmCache|TestGoldenCompiled)$$' ./host ./host/wasm >/dev/null
+	@$(GO) test -count=1 -run '^(TestWarmCache|TestGoldenCompiled)$$' ./host ./host/wasm >bin/cache.log 2>&1 || { cat bin/cache.log; exit 1; }
 
 .PHONY: check
-check: guests cache lint ## what has to pass before a change is done; needs gcc for the race detector
-	@command -v gcc >/dev/null || { echo "make check needs gcc: the race detector links with it" >&2; exit 1; }
+check: gcc guests cache lint ## what has to pass before a change is done; needs gcc for the race detector
 	CGO_ENABLED=1 $(GO) test -race -shuffle=on -count=1 ./...
+
+.PHONY: gcc
+gcc:
+	@command -v gcc >/dev/null || { echo "make check needs gcc: the race detector links with it" >&2; exit 1; }
 
 .PHONY: lint
 lint: ## format, vet, staticcheck and a tidy go.mod

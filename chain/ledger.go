@@ -3,7 +3,6 @@ package chain
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +15,7 @@ type Ledger struct {
 	clock   Clock
 	trace   Tracer
 	current atomic.Pointer[Chain]
+	closed  atomic.Bool
 
 	mu   sync.Mutex
 	runs map[*Run]struct{}
@@ -36,8 +36,16 @@ func (l *Ledger) Current() *Chain { return l.current.Load() }
 func (l *Ledger) Swap(c *Chain) *Chain { return l.current.Swap(c) }
 
 // Begin opens a run and pins the current chain for it. base has the ids that
-// the run was called with.
+// the run was called with. Once the ledger was closed every run is refused,
+// and no stage is called: they are gone.
 func (l *Ledger) Begin(base abi.Event) *Run { return l.begin(base, false) }
+
+var hostClosed = Denial{Failed: true, Refusal: abi.Refusal{
+	Code: "host_closed", Text: "The service is shutting down. Please try again shortly.",
+}}
+
+// nothing is the chain of the runs that come after the close.
+var nothing = &Chain{version: "closed", maxCalls: DefaultMaxModelCalls, drained: make(chan struct{})}
 
 // Detach opens a record for hooks of a run that never began or that is over.
 // It lives while it has open operations.
@@ -54,8 +62,14 @@ func (l *Ledger) begin(base abi.Event, detached bool) *Run {
 	l.mu.Lock()
 	l.runs[r] = struct{}{}
 	l.mu.Unlock()
+	if l.closed.Load() {
+		r.Deny(hostClosed)
+	}
 	return r
 }
+
+// Closed reports whether no stage can be called any more.
+func (l *Ledger) Closed() bool { return l.closed.Load() }
 
 // pinCurrent pins a chain that was current at some moment during the call. A
 // chain that was swapped out in between is let go again, so that a retired
@@ -114,13 +128,13 @@ func (l *Ledger) FinishIdle(ctx context.Context, limit time.Duration) (ended int
 	return ended
 }
 
-// Close ends all runs that are left.
-func (l *Ledger) Close(ctx context.Context) error {
+// Close ends all runs that are left and gives back the chain that they ran
+// on, to be retired.
+func (l *Ledger) Close(ctx context.Context) *Chain {
+	l.closed.Store(true)
+	last := l.current.Swap(nothing)
 	for _, r := range l.all() {
 		r.Finish(ctx, true)
 	}
-	if runs, ops := l.Open(); runs+ops != 0 {
-		return errors.New("ledger: runs began while it was closed")
-	}
-	return nil
+	return last
 }

@@ -193,10 +193,28 @@ func TestCloseEndsAllRuns(t *testing.T) {
 	dispatch(w.begin().Root(), abi.BeforeRun, "")
 	w.begin()
 	w.ledger.Detach(abi.Event{})
-	require.NoError(t, w.ledger.Close(context.Background()))
+	last := w.ledger.Current()
+
+	assert.Same(t, last, w.ledger.Close(context.Background()), "what is to be retired")
+
 	runs, ops := w.ledger.Open()
 	assert.Equal(t, []int{0, 0}, []int{runs, ops})
 	assert.Equal(t, []string{"before_run", "after_run", "after_run"}, s.calls())
+}
+
+func TestARunThatBeginsAfterTheCloseIsDeniedAndCallsNobody(t *testing.T) {
+	s := responder("s")
+	w := chainOf(t, s)
+	w.ledger.Close(context.Background())
+
+	r := w.begin()
+	dispatch(r.Root(), abi.BeforeRun, "")
+	d, denied, _ := r.Denied()
+	r.Finish(context.Background(), false)
+
+	assert.True(t, denied)
+	assert.Equal(t, "host_closed", d.Code)
+	assert.Empty(t, s.calls())
 }
 
 func TestOpenCountsRunsAndTheirOperations(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -90,6 +91,7 @@ func Open(ctx context.Context, path string, o Options) (*Host, error) {
 		return nil, errors.Join(err, first.Retire(ctx), h.store.Close(ctx))
 	}
 	h.start()
+	h.warn(m, numbers)
 	h.log.Info("host started", "manifest", m.File, "version", m.Version, "stages", len(m.Stages))
 	h.log.Info("no stage sees what ADK shows to no plugin", "roads", Roads())
 	h.log.Info("the user id is trusted as the caller of the runner gives it: derive it from a verified principal")
@@ -100,6 +102,16 @@ func Open(ctx context.Context, path string, o Options) (*Host, error) {
 // that no stage sees it either.
 func Roads() []string {
 	return []string{"live runs (model and agent hooks)", "agent tools", "streaming tools", "workflow function and tool nodes"}
+}
+
+// warn logs what the manifest allows and cannot be meant, such as a limit
+// that no plan gives a number: it would limit nothing.
+func (h *Host) warn(m *manifest.Manifest, numbers *manifest.Plans) {
+	for _, found := range manifest.Lint(m, manifest.LintInput{Plans: numbers}) {
+		if found.Level == manifest.Fault {
+			h.log.Error("the manifest cannot be meant so", "rule", found.Rule, "finding", found.At.Error())
+		}
+	}
 }
 
 func loadPlans(m *manifest.Manifest) (*manifest.Plans, error) {
@@ -117,7 +129,8 @@ func (h *Host) openStore(m *manifest.Manifest) (store.Store, error) {
 		return h.options.Store, nil
 	}
 	if m.Store.URL != "memory://" {
-		return nil, fmt.Errorf("store[%s]: %w: use memory://", m.Store.URL, ErrStore)
+		scheme, _, _ := strings.Cut(m.Store.URL, "://") // the rest may hold a password
+		return nil, fmt.Errorf("store[%s]: %w: use memory://", scheme, ErrStore)
 	}
 	return memory.New(h.options.clock()), nil
 }
@@ -197,7 +210,7 @@ func (h *Host) Reload(ctx context.Context) error {
 		return err
 	}
 	if m.Store != h.manifest.Store {
-		return fmt.Errorf("store[%s]: %w", m.Store.URL, ErrStoreFixed)
+		return fmt.Errorf("%s: [store]: %w", m.File, ErrStoreFixed)
 	}
 	numbers, err := loadPlans(m)
 	if err != nil {
@@ -207,6 +220,7 @@ func (h *Host) Reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	h.warn(m, numbers)
 	h.plans.current.Store(numbers)
 	h.manifest = m
 	old := h.ledger.Swap(next)
@@ -216,7 +230,7 @@ func (h *Host) Reload(ctx context.Context) error {
 }
 
 // ErrStoreFixed is a reload that changes [store].
-var ErrStoreFixed = errors.New("the store cannot change while the host runs: restart it")
+var ErrStoreFixed = errors.New("url, namespace, timeout and replicas cannot change while the host runs: restart it, or take the change back")
 
 // retire closes a chain once its last run is over. That comes: runs end, or
 // the sweep ends them, or Close does.
@@ -250,7 +264,8 @@ func (h *Host) ReloadOnHangup() {
 }
 
 // Close ends the runs that are left, closes every stage and the store, and
-// joins their errors. A second Close does nothing.
+// joins their errors. Runs that begin later are refused. A second Close does
+// nothing.
 func (h *Host) Close(ctx context.Context) error {
 	h.reload.Lock()
 	if h.closed {
@@ -260,7 +275,7 @@ func (h *Host) Close(ctx context.Context) error {
 	h.closed = true
 	h.reload.Unlock()
 
-	errs := []error{h.ledger.Close(ctx), h.ledger.Current().Retire(ctx)}
+	errs := []error{h.ledger.Close(ctx).Retire(ctx)}
 	h.retiring.Wait()
 	h.stop()
 	h.background.Wait()

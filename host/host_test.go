@@ -176,6 +176,37 @@ role = "transformer"
 	assert.NoError(t, h.Close(t.Context()), "a second time")
 }
 
+func TestNothingGoesByAHostThatIsClosed(t *testing.T) {
+	w := open(t, redactOnly, host.Options{}, demo.Reply{Text: "4111 1111 1111 1111"})
+	require.NoError(t, w.host.Close(t.Context()))
+
+	assert.Equal(t, []string{"The service is shutting down. Please try again shortly."}, w.says("hi"))
+	assert.Empty(t, w.model.Requests(), "model calls")
+}
+
+func TestARunThatGoesOnAtTheCloseShowsNothingMore(t *testing.T) {
+	w := open(t, redactOnly, host.Options{}, demo.Reply{Chunks: []string{"one ", "4111 1111 1111", " 1111"}})
+	closed := false
+
+	out := demo.Run(t.Context(), w.runner, demo.Turn{Text: "hi", Stream: true, Each: func(*session.Event) bool {
+		if !closed {
+			closed = true
+			require.NoError(t, w.host.Close(t.Context()))
+		}
+		return true
+	}})
+
+	for _, text := range append(out.Chunks(), out.Texts()...) {
+		assert.NotContains(t, text, "4111")
+	}
+}
+
+func TestALimitWithoutNumbersIsSaid(t *testing.T) {
+	w := open(t, strings.Replace(limitOnly, `"limit:turn"`, `"limit:trun"`, 1), host.Options{})
+
+	assert.Contains(t, w.log.String(), "limit:trun stands in no table")
+}
+
 func TestAHostLeavesNoGoroutine(t *testing.T) {
 	path := write(t, t.TempDir(), redactOnly)
 	before := runtime.NumGoroutine()

@@ -1,5 +1,5 @@
 // Package store is what guests share: buckets, leases, claims, values and
-// usage. Store is the seam; memory and redis stand below it and pass one
+// usage. Store is the seam: engines such as memory stand below it and pass one
 // conformance suite, storetest.
 package store
 

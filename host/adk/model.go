@@ -90,6 +90,9 @@ func (a *adapter) afterModel(c agent.Context, resp *model.LLMResponse, _ error) 
 			answer = refusedResponse(resp)
 		}
 	}()
+	if a.ledger.Closed() {
+		return refusedResponse(resp), nil // there is nobody left to look at it
+	}
 	u := bare(c)
 	r := a.find(u)
 	h := abi.AfterModel

@@ -82,8 +82,8 @@ func (a *adapter) afterRun(c agent.InvocationContext) {
 	}
 }
 
-// errBroken is what a caller reads whose run could not be opened.
-var errBroken = errors.New(unavailable)
+// errBroken is what a caller gets whose run could not be opened.
+var errBroken = errors.New("hookhost: the run could not be opened; see the log")
 
 // breaks denies a run in which the host itself broke. A run that is not there
 // can only fail.

