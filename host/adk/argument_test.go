@@ -1,6 +1,8 @@
 package adk_test
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -75,20 +77,91 @@ func TestArgumentsMaskedForSessionAndClientReachTheToolWhole(t *testing.T) {
 	})
 }
 
+// TestArgumentsAmendedForTheToolReachNobodyElse: wherever the call comes from,
+// the tool alone gets what before_tool made of its arguments.
 func TestArgumentsAmendedForTheToolReachNobodyElse(t *testing.T) {
-	c := newChained(t, demo.LLM, native{abi.BeforeTool: swaps("<CARD_1>", card)}, refundOf("<CARD_1>"), demo.Reply{Text: "done"})
+	call := refundOf("<CARD_1>").Calls[0]
+	calling := func() *model.LLMResponse {
+		return &model.LLMResponse{Content: &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{
+			FunctionCall: &genai.FunctionCall{ID: call.ID, Name: call.Name, Args: map[string]any{"order": "A-1", "card": "<CARD_1>"}},
+		}}}}
+	}
+	respond := once(func(*abi.Event) (abi.Verdict, error) {
+		doc, err := json.Marshal(calling())
+		return abi.Verdict{Kind: abi.Respond, Answer: abi.Answer{JSON: doc}}, err
+	})
+	for name, origin := range map[string]struct {
+		stage native
+		each  func(*llmagent.Config)
+	}{
+		"the model":                    {},
+		"a stage in the model's place": {stage: native{abi.BeforeModel: respond}},
+		"a stage after the model":      {stage: native{abi.AfterModel: respond}},
+		"a stage that edits another argument": {stage: native{abi.AfterModel: once(func(ev *abi.Event) (abi.Verdict, error) {
+			edit := abi.Edit{Op: abi.EditReplace, Pointer: "/content/parts/0/functionCall/args/order", Value: []byte(`"A-1"`)}
+			return abi.Verdict{Kind: abi.Amend, Edits: []abi.Edit{edit}}, nil
+		})}},
+		"the agent's own before_model": {each: func(cfg *llmagent.Config) {
+			cfg.BeforeModelCallbacks = append(cfg.BeforeModelCallbacks, func(_ agent.Context, req *model.LLMRequest) (*model.LLMResponse, error) {
+				if len(argument(req.Contents, "card")) > 0 {
+					return nil, nil
+				}
+				return calling(), nil
+			})
+		}},
+		"the agent's own after_model": {each: func(cfg *llmagent.Config) {
+			cfg.AfterModelCallbacks = append(cfg.AfterModelCallbacks, func(_ agent.Context, resp *model.LLMResponse, _ error) (*model.LLMResponse, error) {
+				if resp.Content.Parts[0].FunctionCall == nil {
+					return nil, nil
+				}
+				return calling(), nil
+			})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stage := native{abi.BeforeTool: swaps("<CARD_1>", card)}
+			for h, does := range origin.stage {
+				stage[h] = does
+			}
+			replies := []demo.Reply{refundOf("<CARD_1>"), {Text: "done"}}
+			if strings.Contains(name, "before_model") || strings.Contains(name, "model's place") {
+				replies = replies[1:]
+			}
+			c := newChained(t, demo.LLM, stage, replies...)
+			if origin.each != nil {
+				c.each(origin.each)
+			}
 
-	out := c.say("pay")
+			out := c.say("pay")
 
-	require.NoError(t, out.Err())
-	assert.Equal(t, card, c.desk.Refunds()[0].Card, "the tool's")
-	assert.Equal(t, []any{"<CARD_1>"}, c.storedArguments("card"), "the session's")
-	assert.Equal(t, []any{"<CARD_1>"}, argument(c.lastRead().Contents, "card"), "the model's history")
+			require.NoError(t, out.Err())
+			require.Len(t, c.desk.Refunds(), 1)
+			assert.Equal(t, card, c.desk.Refunds()[0].Card, "the tool's")
+			assert.Equal(t, []any{"<CARD_1>"}, c.storedArguments("card"), "the session's")
+			assert.Equal(t, []any{"<CARD_1>"}, argument(c.lastRead().Contents, "card"), "the model's history")
+			for _, ev := range out.Events {
+				if ev.Content != nil {
+					assert.NotContains(t, argument([]*genai.Content{ev.Content}, "card"), card, "the client's")
+				}
+			}
+		})
+	}
 }
 
-func TestArgumentsOfAConfirmedCallAreAmendedOnce(t *testing.T) {
-	c := newChained(t, demo.LLM, native{abi.BeforeTool: swaps("A-1", "A-1x"), abi.OnEvent: swaps("A-1", "masked")},
-		calls("cancel_order"), demo.Reply{Text: "done"})
+// once does something at the first call and continues at all others.
+func once(first does) does {
+	called := false
+	return func(ev *abi.Event) (abi.Verdict, error) {
+		if called {
+			return abi.Verdict{Kind: abi.Continue}, nil
+		}
+		called = true
+		return first(ev)
+	}
+}
+
+func TestArgumentsOfAConfirmedCallAreAmendedOnceAndForTheToolAlone(t *testing.T) {
+	c := newChained(t, demo.LLM, native{abi.BeforeTool: swaps("A-1", "REAL")}, calls("cancel_order"), demo.Reply{Text: "done"})
 	asked := c.say("cancel it")
 	require.Empty(t, c.desk.Cancelled())
 
@@ -96,7 +169,13 @@ func TestArgumentsOfAConfirmedCallAreAmendedOnce(t *testing.T) {
 
 	require.NoError(t, out.Err())
 	require.Len(t, c.desk.Cancelled(), 1)
-	assert.Equal(t, "A-1x", c.desk.Cancelled()[0].Order)
+	assert.Equal(t, "REAL", c.desk.Cancelled()[0].Order)
+	stored, err := json.Marshal(c.events())
+	require.NoError(t, err)
+	assert.NotContains(t, string(stored), `"args":{"order":"REAL"`, "the session's")
+	delivered, err := json.Marshal(asked.Events)
+	require.NoError(t, err)
+	assert.NotContains(t, string(delivered), `"args":{"order":"REAL"`, "the client's, of the turn before")
 }
 
 func TestToolErrorsAreSanitised(t *testing.T) {

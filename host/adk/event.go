@@ -2,12 +2,9 @@ package adk
 
 import (
 	"google.golang.org/adk/v2/agent"
-	"google.golang.org/adk/v2/model"
 	"google.golang.org/adk/v2/session"
-	"google.golang.org/genai"
 
 	"github.com/hookhost/hookhost/abi"
-	"github.com/hookhost/hookhost/abi/subject"
 	"github.com/hookhost/hookhost/chain"
 )
 
@@ -25,7 +22,10 @@ func (a *adapter) onEvent(c agent.InvocationContext, ev *session.Event) (replace
 			replaced = withheld(ev)
 		}
 	}()
-	current := r.detached(ev)
+	current := ev
+	if r.Chain().Wants(abi.BeforeTool) {
+		current = a.arguments.own(ev)
+	}
 	current = r.tagRefusal(current, ev)
 	if r.Chain().Wants(abi.OnEvent) {
 		out := r.Root().Dispatch(c, abi.OnEvent, eventEvent(c, current))
@@ -68,79 +68,6 @@ func eventEvent(c agent.InvocationContext, ev *session.Event) abi.Event {
 	}
 	return e
 }
-
-// snapshot keeps the arguments of the model's calls as they are now. The
-// tools get the map itself, which before_tool may amend; the event gets the
-// copy.
-func (r *run) snapshot(resp *model.LLMResponse) {
-	if resp.Content == nil || !r.Chain().Wants(abi.BeforeTool) {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range resp.Content.Parts {
-		if p != nil && p.FunctionCall != nil && p.FunctionCall.Args != nil {
-			r.calls[p.FunctionCall] = subject.Clone(p.FunctionCall.Args).(map[string]any)
-		}
-	}
-}
-
-// detached gives the event calls of its own, with the arguments as the model
-// gave them, so that stream and session neither see nor race with what
-// before_tool does to the tool's.
-func (r *run) detached(ev *session.Event) *session.Event {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.calls) == 0 || ev.Content == nil {
-		return ev
-	}
-	var parts []*genai.Part
-	for i, p := range ev.Content.Parts {
-		own := r.ownCall(p)
-		if own == nil {
-			continue
-		}
-		if parts == nil {
-			parts = append([]*genai.Part(nil), ev.Content.Parts...)
-		}
-		parts[i] = own
-	}
-	if parts == nil {
-		return ev
-	}
-	copied, content := *ev, *ev.Content
-	content.Parts = parts
-	copied.Content = &content
-	return &copied
-}
-
-// ownCall copies a part whose call, or the call inside its confirmation
-// request, was snapshot.
-func (r *run) ownCall(p *genai.Part) *genai.Part {
-	if p == nil || p.FunctionCall == nil {
-		return nil
-	}
-	call := *p.FunctionCall
-	if args, ok := r.calls[p.FunctionCall]; ok {
-		call.Args = args
-	} else if asked, ok := call.Args[originalCall].(*genai.FunctionCall); ok && r.calls[asked] != nil {
-		original := *asked
-		original.Args = r.calls[asked]
-		call.Args = map[string]any{}
-		for k, v := range p.FunctionCall.Args {
-			call.Args[k] = v
-		}
-		call.Args[originalCall] = &original
-	} else {
-		return nil
-	}
-	part := *p
-	part.FunctionCall = &call
-	return &part
-}
-
-// originalCall is the key under which a confirmation request holds the call.
-const originalCall = "originalFunctionCall"
 
 // RefusalKey is the key in an event's custom metadata under which a program
 // finds what a refusal says to it: code, and retry_ms where there is a time.

@@ -22,6 +22,8 @@ type adapter struct {
 	ledger *chain.Ledger
 	log    *slog.Logger
 
+	arguments arguments
+
 	mu   sync.Mutex
 	runs map[any]*run
 }
@@ -33,7 +35,6 @@ type run struct {
 	agents map[agent.InvocationContext]*chain.Op
 	tools  map[agent.Context]*chain.Op
 	deltas map[uintptr]*delta
-	calls  map[*genai.FunctionCall]map[string]any // arguments as the model gave them
 }
 
 // delta is a model call, or a refusal, known by the state delta that ADK
@@ -97,7 +98,7 @@ func (a *adapter) forget(key any, r *run) {
 func newRun(r *chain.Run) *run {
 	return &run{
 		Run: r, agents: make(map[agent.InvocationContext]*chain.Op), tools: make(map[agent.Context]*chain.Op),
-		deltas: make(map[uintptr]*delta), calls: make(map[*genai.FunctionCall]map[string]any),
+		deltas: make(map[uintptr]*delta),
 	}
 }
 

@@ -98,8 +98,6 @@ func (a *adapter) afterModel(c agent.Context, resp *model.LLMResponse, _ error) 
 	h := abi.AfterModel
 	if resp.Partial {
 		h = abi.OnModelChunk
-	} else {
-		r.snapshot(resp)
 	}
 	out := r.model(u).Dispatch(c, h, responseEvent(resp))
 	switch {

@@ -156,6 +156,22 @@ func atMost(t *testing.T, n int) func(*session.Event) bool {
 	}
 }
 
+func TestAnUnboundedLoopEndsWhenTheHostCloses(t *testing.T) {
+	c := newChained(t, demo.Loop, native{abi.BeforeModel: swaps("", "")}, demo.Reply{Text: "again"})
+	c.model.Repeat = true
+	seen := 0
+
+	out := c.run(t.Context(), demo.Turn{Text: "go", Each: func(ev *session.Event) bool {
+		if seen++; seen == 3 {
+			c.ledger.Close(context.Background())
+		}
+		return atMost(t, 20-seen)(ev)
+	}})
+
+	require.NoError(t, out.Err())
+	assert.Equal(t, "The service is shutting down. Please try again shortly.", out.Texts()[len(out.Texts())-1])
+}
+
 func TestRefusedParallelBranches(t *testing.T) {
 	c := newChained(t, demo.Parallel, native{abi.BeforeModel: refuses("the work stopped early")})
 

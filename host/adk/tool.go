@@ -3,7 +3,6 @@ package adk
 import (
 	"context"
 	"errors"
-	"maps"
 
 	"google.golang.org/adk/v2/agent"
 	"google.golang.org/adk/v2/tool"
@@ -11,10 +10,7 @@ import (
 	"github.com/hookhost/hookhost/abi"
 )
 
-// beforeTool changes what the tool gets and nothing else. ADK passes the one
-// map that the session, the delivered event and the next request also hold,
-// so the others got a copy of their own when the model called (snapshot), and
-// only the top level of this one is written (fact 23).
+// beforeTool changes what the tool gets and nothing else: see arguments.
 func (a *adapter) beforeTool(c agent.Context, t tool.Tool, args map[string]any) (answer map[string]any, _ error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -38,9 +34,7 @@ func (a *adapter) beforeTool(c agent.Context, t tool.Tool, args map[string]any) 
 	case out.Answer != nil:
 		return out.Answer.Value().(map[string]any), nil
 	case out.Subject != nil:
-		amended := out.Subject.Value().(map[string]any)
-		clear(args)
-		maps.Copy(args, amended)
+		a.arguments.amend(args, out.Subject.Value().(map[string]any))
 	}
 	return nil, nil
 }
@@ -54,6 +48,7 @@ func (a *adapter) afterTool(c agent.Context, t tool.Tool, args, result map[strin
 			answer = failed(unavailable)
 		}
 	}()
+	a.arguments.giveBack(args)
 	op := a.find(bare(c)).closeTool(c, t.Name())
 	ev := abi.Event{Decode: decodeResult}
 	sanitised := a.sanitised(t, toolErr)
