@@ -77,9 +77,7 @@ func declared(cfg *genai.GenerateContentConfig) map[string]bool {
 	return names
 }
 
-// afterModel sees every chunk and the final response. An amended one goes
-// back by swapping ADK's own response, not by an answer that would hide it
-// from later plugins and from the agent's callbacks.
+// afterModel sees every chunk and the final response.
 func (a *adapter) afterModel(c agent.Context, resp *model.LLMResponse, _ error) (answer *model.LLMResponse, _ error) {
 	if resp == nil {
 		return nil, nil
@@ -111,12 +109,25 @@ func (a *adapter) afterModel(c agent.Context, resp *model.LLMResponse, _ error) 
 		}
 		return out.Answer.Value().(*model.LLMResponse), nil
 	case out.Subject != nil:
-		*resp = *out.Subject.Value().(*model.LLMResponse)
-		if resp.Partial && blank(resp.Content) {
-			resp.Content = nil
-		}
+		return swap(resp, out.Subject.Value().(*model.LLMResponse)), nil
 	}
 	return nil, nil
+}
+
+// swap puts the amended response in the place of the model's. The final one is
+// swapped in ADK's hands, so that later plugins and the agent's callbacks go on
+// with it. A chunk is answered: with the tail of this stream in it, it is
+// nobody else's, and a model may hand out one chunk to many.
+func swap(resp, amended *model.LLMResponse) *model.LLMResponse {
+	if !resp.Partial {
+		*resp = *amended
+		return nil
+	}
+	chunk := *amended
+	if blank(chunk.Content) {
+		chunk.Content = nil
+	}
+	return &chunk
 }
 
 func refusedResponse(resp *model.LLMResponse) *model.LLMResponse {

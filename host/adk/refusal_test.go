@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/adk/v2/agent"
 	"google.golang.org/adk/v2/agent/llmagent"
+	"google.golang.org/adk/v2/model"
 	"google.golang.org/adk/v2/session"
 	"google.golang.org/genai"
 
@@ -291,6 +292,26 @@ func TestAgentsOwnCallbacksStillRunBehindAnAmend(t *testing.T) {
 
 	assert.Equal(t, []string{"masked"}, seen)
 	assert.Contains(t, c.trace(), "after_model[assistant]", "later plugins run too")
+}
+
+func TestOneStreamIsNotShownInAnother(t *testing.T) {
+	last := &model.LLMResponse{Partial: true, FinishReason: genai.FinishReasonStop, Content: modelSays("!")} // of every stream
+	hold := func(ev *abi.Event) (abi.Verdict, error) {
+		leaf := ev.Subject.Leaves()[0]
+		return abi.Verdict{Kind: abi.Continue, Holds: []abi.Hold{{Pointer: leaf.Pointer, Bytes: len(leaf.Text)}}}, nil
+	}
+	c := newChained(t, demo.LLM, native{abi.OnModelChunk: hold})
+	name := "ann"
+	c.each(func(cfg *llmagent.Config) {
+		cfg.Model = llm(func(_ context.Context, yield func(*model.LLMResponse, error) bool) {
+			_ = yield(partial(name), nil) && yield(last, nil) && yield(answer(name+"!"), nil)
+		})
+	})
+
+	assert.Equal(t, []string{"ann!"}, c.stream("hi").Chunks())
+	name = "bob"
+	assert.Equal(t, []string{"bob!"}, c.run(t.Context(), demo.Turn{User: "bob", Text: "hi", Stream: true}).Chunks())
+	assert.Equal(t, "!", demo.Text(last.Content), "the model's own chunk")
 }
 
 func TestUnchangedValuesLeaveADKAlone(t *testing.T) {
