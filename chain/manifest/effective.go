@@ -13,10 +13,11 @@ import (
 // which order, and what each failure does there.
 type Effective struct {
 	Manifest string     `json:"manifest"`
-	Version  string     `json:"version"`
-	Hooks    []HookPlan `json:"hooks"`          // those at which a stage runs, in the order of the ABI
-	Off      []string   `json:"off,omitempty"`  // stages with mode off
-	Idle     []string   `json:"idle,omitempty"` // stages that no hook is left for
+	Overlay  string     `json:"overlay,omitempty"` // what was laid over it
+	Version  string     `json:"version"`           // see Manifest
+	Hooks    []HookPlan `json:"hooks"`             // those at which a stage runs, in the order of the ABI
+	Off      []string   `json:"off"`               // stages with mode off
+	Idle     []string   `json:"idle"`              // stages that no hook is left for
 }
 
 // HookPlan is one hook point.
@@ -49,7 +50,10 @@ type Outcomes struct {
 // NewEffective works the plan out. The hooks that a stage's module asks for
 // come from the caller, who has loaded it.
 func NewEffective(m *Manifest, wanted func(*Stage) abi.HookSet) *Effective {
-	e := &Effective{Manifest: m.File, Version: m.Version}
+	e := &Effective{
+		Manifest: m.File, Overlay: m.Overlay, Version: m.Version,
+		Hooks: []HookPlan{}, Off: []string{}, Idle: []string{},
+	}
 	hooks := make([]abi.HookSet, len(m.Stages))
 	for i := range m.Stages {
 		s := &m.Stages[i]
@@ -57,10 +61,7 @@ func NewEffective(m *Manifest, wanted func(*Stage) abi.HookSet) *Effective {
 			e.Off = append(e.Off, s.Spec.Name)
 			continue
 		}
-		hooks[i] = wanted(s) & abi.AllHooks
-		if s.Spec.Hooks != 0 {
-			hooks[i] &= s.Spec.Hooks
-		}
+		hooks[i] = ranAt(s.Spec, wanted(s))
 		if hooks[i] == 0 {
 			e.Idle = append(e.Idle, s.Spec.Name)
 		}
@@ -77,6 +78,14 @@ func NewEffective(m *Manifest, wanted func(*Stage) abi.HookSet) *Effective {
 		}
 	}
 	return e
+}
+
+// ranAt narrows what a module asks for to what the manifest lets it see.
+func ranAt(s chain.Spec, wanted abi.HookSet) abi.HookSet {
+	if s.Hooks != 0 {
+		wanted &= s.Hooks
+	}
+	return wanted & abi.AllHooks
 }
 
 func stagePlan(s chain.Spec, h abi.Hook) StagePlan {
@@ -133,7 +142,11 @@ func outcome(m chain.Mode, p chain.Policy, h abi.Hook) string {
 func (e *Effective) String() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s, version %s\n", e.Manifest, e.Version)
+	files := e.Manifest
+	if e.Overlay != "" {
+		files += " under " + e.Overlay
+	}
+	fmt.Fprintf(w, "%s, version %s\n", files, e.Version)
 	for _, h := range e.Hooks {
 		fmt.Fprintf(w, "\n%s\n", h.Hook)
 		for i, s := range h.Stages {

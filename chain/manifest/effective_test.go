@@ -98,6 +98,14 @@ idle, no hook is left for them: idle
 	assert.Contains(t, string(text), `"store_outage":"local: `)
 }
 
+func TestEffectivePlanOfNothing(t *testing.T) {
+	e := NewEffective(&Manifest{File: "hooks.toml", Overlay: "hooks.prod.toml", Version: "0123456789abcdef"}, wants)
+	assert.Equal(t, "hooks.toml under hooks.prod.toml, version 0123456789abcdef\n", e.String())
+	text, err := json.Marshal(e)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"manifest": "hooks.toml", "overlay": "hooks.prod.toml", "version": "0123456789abcdef", "hooks": [], "off": [], "idle": []}`, string(text))
+}
+
 // Closed means at each hook what the policy table says.
 func TestClosedByHook(t *testing.T) {
 	for _, h := range abi.Hooks() {

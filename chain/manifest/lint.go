@@ -31,6 +31,7 @@ const (
 	RuleTransformerOpen  = "transformer-open"     // what it would have masked or changed goes through when it fails
 	RuleAmendsAllAgents  = "amends-all-agents"    // several agents, and a stage that changes all of them
 	RuleScopeWithoutHook = "scope-without-hook"   // tools or models are narrowed, and no such hook is left
+	RuleUnheldStream     = "unheld-stream"        // it may change responses, but not the stream that is read before them
 	RuleLimitsNoPlans    = "limits-without-plans" // it may use limits that nothing defines
 	RuleUnknownLimit     = "unknown-limit"        // it may use a limit that the plans do not have
 	RuleUnpinned         = "unpinned"             // the module can change unseen
@@ -40,15 +41,22 @@ const (
 type LintInput struct {
 	Agents int    // how many agents the program has; 0 if that is not known
 	Plans  *Plans // nil if they are not known
+	// Hooks are those that the module of a stage asks for. nil if they are not
+	// known.
+	Hooks func(*Stage) abi.HookSet
 }
 
-// Lint looks for what is seldom meant, in the order of stages.
+// Lint looks for what is seldom meant, in the order of stages. What it
+// returns is never nil.
 func Lint(m *Manifest, in LintInput) []Finding {
-	l := linter{m: m}
+	l := linter{m: m, found: []Finding{}}
 	for _, s := range m.Stages {
 		if s.Spec.Mode != chain.Off {
 			l.policies(s)
 			l.scopes(s, in.Agents)
+			if in.Hooks != nil {
+				l.stream(s, in.Hooks(&s))
+			}
 			l.limits(s, in.Plans)
 			l.pin(s)
 		}
@@ -99,6 +107,21 @@ func (l *linter) scopes(s Stage, agents int) {
 	}
 	if len(s.Spec.Models) > 0 && hooks&modelHooks == 0 {
 		l.add(RuleScopeWithoutHook, Fault, s, "models", "hooks leaves no model hook, so models narrows nothing")
+	}
+}
+
+// stream looks for stages that see responses whole and not in pieces. A list
+// of hooks that has all that the module asks for is meant.
+func (l *linter) stream(s Stage, wanted abi.HookSet) {
+	hooks := ranAt(s.Spec, wanted)
+	if s.Spec.Role == chain.Observer || !hooks.Has(abi.AfterModel) || hooks.Has(abi.OnModelChunk) {
+		return
+	}
+	switch listed := s.Spec.Hooks != 0; {
+	case wanted.Has(abi.OnModelChunk):
+		l.add(RuleUnheldStream, Warning, s, "hooks", "after_model without on_model_chunk: a stream is read before this stage changes it, so name both")
+	case !listed:
+		l.add(RuleUnheldStream, Warning, s, "role", "the module asks for after_model and not for on_model_chunk: what it changes was read on a stream before. If it changes no response, list its hooks in hooks")
 	}
 }
 

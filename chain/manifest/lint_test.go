@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hookhost/hookhost/abi"
 )
 
 // rules lints one stage in a manifest with plans and gives the rules found
@@ -19,6 +21,11 @@ func rules(t *testing.T, in LintInput, body string) []string {
 		}
 	}
 	return ids
+}
+
+// asks is a module that wants these hooks.
+func asks(hooks ...abi.Hook) LintInput {
+	return LintInput{Hooks: func(*Stage) abi.HookSet { return abi.SetOf(hooks...) }}
 }
 
 func TestLint(t *testing.T) {
@@ -43,6 +50,13 @@ func TestLint(t *testing.T) {
 		"models without model hooks":      {LintInput{}, "models = [\"m\"]\nhooks = [\"before_tool\"]", []string{RuleScopeWithoutHook}},
 		"models with a model hook":        {LintInput{}, "models = [\"m\"]\nhooks = [\"on_model_chunk\"]", nil},
 		"limits with plans not looked at": {LintInput{}, "grants = [\"limit:turns\"]", nil},
+		"response and stream":             {asks(abi.AfterModel, abi.OnModelChunk), "", nil},
+		"response alone":                  {asks(abi.AfterModel), "", []string{RuleUnheldStream}},
+		"response alone, responder":       {asks(abi.AfterModel), "role = \"responder\"", []string{RuleUnheldStream}},
+		"response alone, observer":        {asks(abi.AfterModel), "role = \"observer\"", nil},
+		"response alone, as listed":       {asks(abi.AfterModel), "hooks = [\"after_model\"]", nil},
+		"stream left out of hooks":        {asks(abi.AfterModel, abi.OnModelChunk), "hooks = [\"after_model\"]", []string{RuleUnheldStream}},
+		"neither":                         {asks(abi.BeforeModel), "", nil},
 		"known limits":                    {LintInput{Plans: plans}, "grants = [\"limit:turn\", \"limit:model_calls:app\", \"limit:exports:global\", \"kv:x\"]", nil},
 		"unknown limit":                   {LintInput{Plans: plans}, "grants = [\"limit:turns\"]", []string{RuleUnknownLimit}},
 		"limit of another scope":          {LintInput{Plans: plans}, "grants = [\"limit:turn:app\", \"limit:turn:global\"]", []string{RuleUnknownLimit, RuleUnknownLimit}},

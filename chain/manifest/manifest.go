@@ -38,11 +38,12 @@ type Options struct {
 // Manifest is a checked hooks.toml, its overlay laid over it.
 type Manifest struct {
 	File          string
+	Overlay       string  // the file that was laid over it; empty if there is none
 	Stages        []Stage // in the order in which they run; those with mode off included
 	Store         Store
 	Limits        Limits
 	MaxModelCalls int64  // of one run, from 1
-	Version       string // 16 hex digits that change with the text, the overlay or a module
+	Version       string // 16 hex digits that change with the text, the overlay or a module that runs; plans have a version of their own
 
 	sources []*source // the overlay, if there is one, then the manifest itself
 }
@@ -91,6 +92,9 @@ func Parse(name string, data []byte, o Options) (*Manifest, error) {
 		sources = []*source{over, base}
 	}
 	m := &Manifest{File: name, sources: sources}
+	if over != nil {
+		m.Overlay = over.file
+	}
 	m.read(rootTable(&f, sources...), o)
 	if err := f.err(); err != nil {
 		return nil, err
@@ -161,7 +165,7 @@ func (t *table) unlisted(name string) {
 		return
 	}
 	t.about("stage[" + name + "]").stage = name
-	t.errorf(nil, `not in order: add it there, or give it mode = "off" there if it must not run`)
+	t.errorf(nil, `not in order: add it there; one that must not run stands there too, and has mode = "off"`)
 }
 
 func readStore(t *table) Store {

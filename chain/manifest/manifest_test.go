@@ -245,6 +245,36 @@ func TestVersionChangesWithTextOverlayAndModule(t *testing.T) {
 	check("text", Options{})
 }
 
+// A stage that is off runs nowhere: neither its module nor its hash matters.
+func TestOffNeedsNoModule(t *testing.T) {
+	const body = "sha256 = \"0000000000000000000000000000000000000000000000000000000000000000\"\n"
+	for name, text := range map[string]string{
+		"absent":       strings.Replace(oneStage("", "MODE"), "hook.wasm", "nowhere.wasm", 1),
+		"another hash": oneStage("", body+"MODE"),
+		"unpinned":     oneStage("", "MODE"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := folder(t)
+			_, err := Load(write(t, dir, "on.toml", strings.ReplaceAll(text, "MODE", "")), Options{})
+			require.Error(t, err)
+
+			m, err := Load(write(t, dir, "off.toml", strings.ReplaceAll(text, "MODE", `mode = "off"`)), Options{})
+			require.NoError(t, err)
+			assert.Equal(t, chain.Off, m.Stages[0].Spec.Mode)
+
+			write(t, dir, "on.prod.toml", "[stage.one]\nmode = \"off\"\n")
+			m, err = Load(filepath.Join(dir, "on.toml"), Options{Env: "prod"})
+			require.NoError(t, err, "an overlay can put it off too")
+			assert.Equal(t, chain.Off, m.Stages[0].Spec.Mode)
+			assert.Equal(t, filepath.Join(dir, "on.prod.toml"), m.Overlay)
+
+			write(t, dir, "off.prod.toml", "[stage.one]\nmode = \"enforce\"\n")
+			_, err = Load(filepath.Join(dir, "off.toml"), Options{Env: "prod"})
+			require.Error(t, err, "and on again, where it needs its module")
+		})
+	}
+}
+
 func TestOverlayWins(t *testing.T) {
 	dir := folder(t)
 	path := write(t, dir, "hooks.toml", oneStage("max_model_calls = 5\n[store]\nnamespace = \"base\"\nreplicas = 2", "mode = \"enforce\"\nmemory = \"1MiB\""))

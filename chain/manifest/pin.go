@@ -52,6 +52,9 @@ func pin(name string, data []byte, open func(path string) module) ([]byte, []Pin
 			continue
 		}
 		m := open(s.beside(path))
+		if m.err != nil && t.layers[0].values["mode"] == "off" {
+			continue // it needs not be there
+		}
 		if m.err != nil {
 			t.errorf([]string{"module"}, "%s cannot be read: %w", s.beside(path), m.err)
 			continue

@@ -140,3 +140,13 @@ func FuzzPin(f *testing.F) {
 
 // printed makes two documents comparable: nan is not equal to itself.
 func printed(root map[string]any) string { return fmt.Sprint(root) }
+
+// A stage that is off needs no module; one that has it is pinned like others.
+func TestPinPassesOverTheMissingModuleOfAStageThatIsOff(t *testing.T) {
+	dir := folder(t)
+	path := write(t, dir, "hooks.toml", "[stage.a]\nmodule = \"hook.wasm\"\nmode = \"off\"\n[stage.b]\nmodule = \"nowhere.wasm\"\nmode = \"off\"\n")
+	pinned, err := Pin(path)
+	require.NoError(t, err)
+	require.Len(t, pinned, 1)
+	assert.Equal(t, "a", pinned[0].Stage)
+}

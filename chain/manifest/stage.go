@@ -17,7 +17,7 @@ import (
 type Stage struct {
 	Spec    chain.Spec
 	Module  string // the path of the module; empty for a native stage
-	Code    []byte // the module, as it was read for the hash; not to be changed
+	Code    []byte // the module, as it was read for the hash; not to be changed; nil for a stage that is off
 	SHA256  string // of Code, in hex
 	Pinned  bool   // the manifest gives the hash
 	Grants  []abi.Grant
@@ -199,7 +199,8 @@ type module struct {
 // MaxModule bounds the size of a module's file, in bytes.
 const MaxModule = 64 << 20
 
-// readModule reads the stage's module and compares its hash.
+// readModule reads the stage's module and compares its hash. That of a stage
+// that is off runs nowhere, so it needs not be there.
 func (r *stageReader) readModule(t *table, s *Stage) {
 	path := need(t, "module", "give the path of the .wasm file", asText)
 	pin := read(t, "sha256", "", asHash)
@@ -208,6 +209,9 @@ func (r *stageReader) readModule(t *table, s *Stage) {
 		return
 	}
 	s.Module = t.sourceOf([]string{"module"}).beside(path)
+	if s.Spec.Mode == chain.Off {
+		return
+	}
 	m, known := r.modules[s.Module]
 	if !known {
 		m = openModule(s.Module)

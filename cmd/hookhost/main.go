@@ -10,8 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/hookhost/hookhost/chain/manifest"
 )
 
 // Exit codes.
@@ -33,6 +31,7 @@ var verbs = []verb{
 	{"lint", "warn of what a manifest allows and nobody means", lint},
 	{"pin", "write the modules' hashes into the manifest", pin},
 	{"test", "run scenario files against the chain", testScenarios},
+	{"version", "show the version of hookhost and of Go", version},
 }
 
 func main() {
@@ -48,6 +47,7 @@ type command struct {
 	*flag.FlagSet
 	args           []string
 	stdout, stderr io.Writer
+	json           bool // for programs: faults of a manifest go to stdout too
 }
 
 // errUsage is a command line that cannot be taken; its text has been written.
@@ -87,36 +87,42 @@ func (v verb) call(ctx context.Context, args []string, stdout, stderr io.Writer)
 	case errors.Is(err, errFailed):
 		return exitFailed
 	}
-	report(stderr, err)
+	if c.json {
+		reportJSON(c, err)
+	} else {
+		report(stderr, err)
+	}
 	return exitFailed
 }
 
-// report writes an error, and those of a file with the lines at fault.
-func report(w io.Writer, err error) {
-	var many *manifest.Errors
-	if errors.As(err, &many) {
-		fmt.Fprintln(w, many.Render())
-		return
-	}
-	var one *manifest.Error
-	if errors.As(err, &one) {
-		fmt.Fprintln(w, one.Render())
-		return
-	}
-	fmt.Fprintln(w, "hookhost:", err)
-}
-
-// parse reads the flags. about is the first line of the help text.
+// parse reads the flags. about is the first line of the help text, which is
+// what was asked for and goes to stdout, or comes with an error.
 func (c *command) parse(usageLine, about string) error {
+	c.Usage = func() {}
+	err := c.Parse(c.args)
 	c.Usage = func() {
-		fmt.Fprintf(c.Output(), "usage: hookhost %s\n\n%s\n\n", usageLine, about)
+		fmt.Fprintf(c.Output(), "usage: hookhost %s\n\n%s\n", usageLine, about)
+		if c.hasFlags() {
+			fmt.Fprintln(c.Output())
+		}
 		c.PrintDefaults()
 	}
-	err := c.Parse(c.args)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		c.SetOutput(c.stdout)
+		c.Usage()
+		return err
+	case err != nil:
+		c.Usage()
 		return errUsage
 	}
-	return err
+	return nil
+}
+
+func (c *command) hasFlags() bool {
+	has := false
+	c.VisitAll(func(*flag.Flag) { has = true })
+	return has
 }
 
 // noArguments refuses what is left behind the flags.
@@ -132,7 +138,7 @@ func (c *command) noArguments() error {
 func usage(w io.Writer) {
 	fmt.Fprint(w, "hookhost runs a chain of sandboxed hooks around ADK agents.\n\nusage: hookhost COMMAND [flags]\n\n")
 	for _, v := range verbs {
-		fmt.Fprintf(w, "  %-6s %s\n", v.name, v.does)
+		fmt.Fprintf(w, "  %-7s %s\n", v.name, v.does)
 	}
 	fmt.Fprint(w, "\n`hookhost COMMAND --help` explains each. Exit codes: 0 ok, 1 failed, 2 wrong usage.\n")
 }

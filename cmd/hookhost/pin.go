@@ -8,21 +8,20 @@ import (
 )
 
 func pin(_ context.Context, c *command) error {
-	var f manifestFlags
-	c.StringVar(&f.manifest, "manifest", "hooks.toml", "the manifest, a `FILE`")
-	c.BoolVar(&f.json, "json", false, "write JSON")
+	file := c.String("manifest", "hooks.toml", "the manifest, a `FILE`")
+	c.BoolVar(&c.json, "json", false, "write JSON, also of what is wrong with the manifest")
 	if err := c.parse("pin [flags]", "Writes the hash of each stage's module into the manifest and leaves the rest of\nits text alone. A host refuses modules whose bytes have another hash."); err != nil {
 		return err
 	}
 	if err := c.noArguments(); err != nil {
 		return err
 	}
-	pinned, err := manifest.Pin(f.manifest)
+	pinned, err := manifest.Pin(*file)
 	if err != nil {
 		return err
 	}
-	if f.json {
-		return writeJSON(c, pinned)
+	if c.json {
+		return writeJSON(c, append([]manifest.Pinned{}, pinned...)) // an empty list is one
 	}
 	if len(pinned) == 0 {
 		fmt.Fprintln(c.stdout, "nothing to change: every hash is the module's")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 
@@ -11,43 +10,46 @@ import (
 	"github.com/hookhost/hookhost/host"
 )
 
-// manifestFlags are those of the verbs that read a manifest.
+// manifestFlags are those of the verbs that load a manifest as a host would.
 type manifestFlags struct {
 	manifest string
 	env      string
-	json     bool
+	cacheDir string
+	dev      bool
 }
 
 func (f *manifestFlags) declare(c *command) {
 	c.StringVar(&f.manifest, "manifest", "hooks.toml", "the manifest, a `FILE`")
 	c.StringVar(&f.env, "env", "", "lay hooks.`ENV`.toml over it")
-	c.BoolVar(&f.json, "json", false, "write JSON")
+	c.StringVar(&f.cacheDir, "cache-dir", "", "the `FOLDER` for compiled modules (default: hookhost in the user's cache folder)")
+	c.BoolVar(&f.dev, "dev", false, "take modules that the manifest does not pin by their hash")
+	c.BoolVar(&c.json, "json", false, "write JSON, also of what is wrong with the manifest")
 }
 
-func writeJSON(c *command, v any) error {
-	enc := json.NewEncoder(c.stdout)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+// inspect refuses what host.Open would refuse, and tells which hooks the
+// module of a stage asks for.
+func (f *manifestFlags) inspect(ctx context.Context) (*manifest.Manifest, func(*manifest.Stage) abi.HookSet, error) {
+	m, wanted, err := host.Inspect(ctx, f.manifest, host.Options{
+		Dev: f.dev, Env: f.env, CacheDir: f.cacheDir, Log: slog.New(slog.DiscardHandler),
+	})
+	return m, func(s *manifest.Stage) abi.HookSet { return wanted[s.Spec.Name] }, err
 }
 
 func showPlan(ctx context.Context, c *command) error {
 	var f manifestFlags
 	f.declare(c)
-	cacheDir := c.String("cache-dir", "", "the `FOLDER` for compiled modules (default: hookhost in the user's cache folder)")
 	if err := c.parse("plan [flags]", "Loads a manifest and its modules as a host would, and shows for each hook point\nwhich stages run, in which order, and what happens when one of them fails."); err != nil {
 		return err
 	}
 	if err := c.noArguments(); err != nil {
 		return err
 	}
-	m, wanted, err := host.Inspect(ctx, f.manifest, host.Options{
-		Dev: true, Env: f.env, CacheDir: *cacheDir, Log: slog.New(slog.DiscardHandler),
-	})
+	m, wanted, err := f.inspect(ctx)
 	if err != nil {
 		return err
 	}
-	plan := manifest.NewEffective(m, func(s *manifest.Stage) abi.HookSet { return wanted[s.Spec.Name] })
-	if f.json {
+	plan := manifest.NewEffective(m, wanted)
+	if c.json {
 		return writeJSON(c, plan)
 	}
 	fmt.Fprint(c.stdout, plan)

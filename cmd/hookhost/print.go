@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"google.golang.org/adk/v2/session"
 
@@ -27,13 +29,14 @@ type printer struct {
 	trace bool
 
 	turns    int
-	streamed strings.Builder // what the chunks of the current reply showed
-	steps    []chain.Step    // of the current turn
-	spans    []chain.Span    // too
+	streamed map[string]string // what the chunks of the current replies showed, by author
+	open     string            // whose line has not ended yet
+	steps    []chain.Step      // of the current turn
+	spans    []chain.Span      // too
 }
 
 func newPrinter(out io.Writer, asJSON, trace bool) *printer {
-	return &printer{out: out, json: asJSON, trace: trace}
+	return &printer{out: out, json: asJSON, trace: trace, streamed: make(map[string]string)}
 }
 
 // line is one JSON object of `--json`.
@@ -66,6 +69,7 @@ type stepLine struct {
 	Verdict string  `json:"verdict"`
 	Detail  string  `json:"detail,omitempty"`
 	TookMS  float64 `json:"took_ms"`
+	Count   int     `json:"count"` // of like calls in a stream that the line stands for; their times are added
 }
 
 func (p *printer) write(l line) {
@@ -74,16 +78,43 @@ func (p *printer) write(l line) {
 	}
 }
 
+// say writes a line for a person. The texts among the values are those of
+// users, models and tools: they cannot begin a line or move the cursor.
+func (p *printer) say(format string, values ...any) {
+	for i, v := range values {
+		if text, is := v.(string); is {
+			values[i] = visible(text)
+		}
+	}
+	fmt.Fprintln(p.out, strings.TrimRight(fmt.Sprintf(format, values...), " "))
+}
+
+// visible writes out characters that are not seen but do something: those that
+// control a terminal, end a line or change the direction of the text.
+func visible(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsGraphic(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
+}
+
 func (p *printer) turn(user, message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.turns++
 	p.steps, p.spans = nil, nil
+	clear(p.streamed)
 	if p.json {
 		p.write(line{Type: "turn", Turn: p.turns, User: user, Text: message})
 		return
 	}
-	fmt.Fprintf(p.out, "turn %d\n  %s: %s\n", p.turns, user, message)
+	p.say("turn %d", p.turns)
+	p.say("  %s: %s", user, message)
 }
 
 func (p *printer) step(s chain.Step) {
@@ -101,12 +132,12 @@ func (p *printer) span(s chain.Span) {
 func (p *printer) failed(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.endStream()
+	p.endLine()
 	if p.json {
 		p.write(line{Type: "error", Turn: p.turns, Text: err.Error()})
 		return
 	}
-	fmt.Fprintf(p.out, "  error: %v\n", err)
+	p.say("  error: %s", err.Error())
 }
 
 // event shows what a client would: chunks as they come, and of the final
@@ -139,29 +170,37 @@ func (p *printer) chunk(author, text string) {
 	}
 	if p.json {
 		p.write(line{Type: "chunk", Turn: p.turns, Name: author, Text: text})
-	} else {
-		if p.streamed.Len() == 0 {
-			fmt.Fprintf(p.out, "  %s: ", author)
-		} else {
-			fmt.Fprint(p.out, "|") // so that the border between two chunks can be seen
-		}
-		fmt.Fprint(p.out, text)
+		return
 	}
-	p.streamed.WriteString(text)
+	p.streamed[author] += text
+	if p.open == author {
+		fmt.Fprint(p.out, "|", visible(text)) // so that the border between two chunks can be seen
+		return
+	}
+	p.endLine()
+	fmt.Fprintf(p.out, "  %s: %s", visible(author), visible(text))
+	p.open = author
 }
 
+// text shows what a whole reply says: what its chunks did not say yet, or all
+// of it where they said something else.
 func (p *printer) text(ev *session.Event, text string) {
-	said := p.streamed.String()
-	switch {
-	case p.json && text != "":
-		p.write(line{Type: "text", Turn: p.turns, Name: ev.Author, Text: text})
-	case p.json || text == "":
-	case said != "":
-		fmt.Fprint(p.out, strings.TrimPrefix(text, said))
-	default:
-		fmt.Fprintf(p.out, "  %s: %s\n", ev.Author, text)
+	if p.json {
+		if text != "" {
+			p.write(line{Type: "text", Turn: p.turns, Name: ev.Author, Text: text})
+		}
+	} else {
+		rest, goesOn := strings.CutPrefix(text, p.streamed[ev.Author])
+		goesOn = goesOn && p.open == ev.Author
+		delete(p.streamed, ev.Author)
+		if goesOn {
+			fmt.Fprint(p.out, visible(rest))
+		}
+		p.endLine()
+		if !goesOn && text != "" {
+			p.say("  %s: %s", ev.Author, text)
+		}
 	}
-	p.endStream()
 	refusal, ok := ev.CustomMetadata[adk.RefusalKey].(map[string]any)
 	if !ok || text == "" {
 		return
@@ -172,18 +211,19 @@ func (p *printer) text(ev *session.Event, text string) {
 		p.write(line{Type: "refusal", Turn: p.turns, Code: code, RetryMS: retry})
 		return
 	}
-	fmt.Fprintf(p.out, "  refused: %s", code)
+	when := ""
 	if retry > 0 {
-		fmt.Fprintf(p.out, ", come back in %s", (time.Duration(retry) * time.Millisecond).Round(100*time.Millisecond))
+		when = ", come back in " + (time.Duration(retry) * time.Millisecond).Round(100*time.Millisecond).String()
 	}
-	fmt.Fprintln(p.out)
+	p.say("  refused: %s%s", code, when)
 }
 
-func (p *printer) endStream() {
-	if p.streamed.Len() > 0 && !p.json {
+// endLine ends the line of a stream.
+func (p *printer) endLine() {
+	if p.open != "" {
 		fmt.Fprintln(p.out)
 	}
-	p.streamed.Reset()
+	p.open = ""
 }
 
 func (p *printer) value(what, name string, value map[string]any) {
@@ -195,13 +235,13 @@ func (p *printer) value(what, name string, value map[string]any) {
 	if err != nil {
 		doc = []byte(err.Error())
 	}
-	fmt.Fprintf(p.out, "  %s %s %s\n", what, name, doc)
+	p.say("  %s %s %s", what, name, string(doc))
 }
 
 func (p *printer) endTurn() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.endStream()
+	p.endLine()
 	if !p.trace {
 		return
 	}
@@ -215,13 +255,13 @@ func (p *printer) endTurn() {
 		if g.count > 1 {
 			times = fmt.Sprintf(" x%d", g.count)
 		}
-		fmt.Fprintf(p.out, "    %-15s %-10s %-9s %7.2f ms%s  %s\n", l.Hook, l.Stage, l.Verdict, l.TookMS, times, l.Detail)
+		p.say("    %-15s %-10s %-9s %7.2f ms%s  %s", l.Hook, l.Stage, l.Verdict, l.TookMS, times, l.Detail)
 	}
 	for _, s := range p.spans {
 		p.operation(s)
 	}
 	if !p.json {
-		fmt.Fprintln(p.out)
+		p.say("")
 	}
 }
 
@@ -239,7 +279,7 @@ func (p *printer) operation(s chain.Span) {
 	if s.FirstChunk > 0 {
 		first = fmt.Sprintf("first chunk after %.2f ms", l.FirstChunkMS)
 	}
-	fmt.Fprintf(p.out, "    %-15s %-10s %-9s %7.2f ms  %s\n", l.Operation, l.Name, l.Reason, l.TookMS, first)
+	p.say("    %-15s %-10s %-9s %7.2f ms  %s", l.Operation, l.Name, l.Reason, l.TookMS, first)
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -250,25 +290,39 @@ type group struct {
 	count int
 }
 
+// grouped puts like steps of a stream together where no other hook ran between
+// them, so that nothing is shown before what it came after.
 func grouped(steps []chain.Step) []group {
 	var groups []group
-	at := make(map[string]int)
+	latest := make(map[string]int) // of a stage at a hook of the stream, since the last other hook
 	for _, s := range steps {
-		key := s.Op + s.Hook.String() + s.Stage
-		repeats := s.Hook == abi.OnModelChunk || s.Hook == abi.OnEvent
-		if i, ok := at[key]; ok && repeats && groups[i].Verdict == s.Verdict {
+		next := group{s, 1}
+		if s.Hook != abi.OnModelChunk && s.Hook != abi.OnEvent {
+			clear(latest)
+			groups = append(groups, next)
+			continue
+		}
+		key := s.Op + " " + s.Hook.String() + " " + s.Stage
+		if i, found := latest[key]; found && groups[i].like(next) {
 			groups[i].count++
 			groups[i].Took += s.Took
 			continue
 		}
-		at[key] = len(groups)
-		groups = append(groups, group{s, 1})
+		latest[key] = len(groups)
+		groups = append(groups, next)
 	}
 	return groups
 }
 
+// like reports whether two groups differ in number and time alone.
+func (g group) like(other group) bool {
+	a, b := g.line(), other.line()
+	a.TookMS, a.Count = b.TookMS, b.Count
+	return *a == *b
+}
+
 func (g group) line() *stepLine {
-	l := &stepLine{Hook: g.Hook.String(), Stage: g.Stage, Verdict: g.Verdict.String(), TookMS: milliseconds(g.Took)}
+	l := &stepLine{Hook: g.Hook.String(), Stage: g.Stage, Verdict: g.Verdict.String(), TookMS: milliseconds(g.Took), Count: g.count}
 	if g.Stage == "" {
 		l.Stage = "host"
 	}
@@ -319,23 +373,46 @@ func (p *printer) usage(user string, records []store.Record, left map[string]int
 		p.write(line{Type: "usage", User: user, Usage: &s, Left: left})
 		return
 	}
-	fmt.Fprintf(p.out, "usage of %s: %d model calls\n", user, s.Calls)
+	if s.Calls == 0 {
+		p.say("usage of %s: none recorded", user)
+	} else {
+		p.say("usage of %s: %s", user, counted(int64(s.Calls), "model call"))
+		p.tokens(s.Tokens)
+	}
+	var rest []string
+	for _, name := range []struct{ limit, unit string }{{"turn", "turn"}, {"tokens", "token"}} {
+		if n, limited := left[name.limit]; limited {
+			rest = append(rest, counted(n, name.unit))
+		}
+	}
+	if len(rest) > 0 {
+		p.say("left now: %s", strings.Join(rest, ", "))
+	}
+}
+
+func counted(n int64, unit string) string {
+	if n == 1 {
+		return "1 " + unit
+	}
+	return fmt.Sprintf("%d %ss", n, unit)
+}
+
+func (p *printer) tokens(t store.Tokens) {
 	for _, row := range []struct {
 		name string
 		n    *int64
 	}{
-		{"prompt", s.Tokens.Prompt},
-		{"of it cached", s.Tokens.Cached},
-		{"candidates", s.Tokens.Candidates},
-		{"thoughts", s.Tokens.Thoughts},
-		{"tool use", s.Tokens.ToolUse},
-		{"total", s.Tokens.Total},
+		{"prompt", t.Prompt},
+		{"of it cached", t.Cached},
+		{"candidates", t.Candidates},
+		{"thoughts", t.Thoughts},
+		{"tool use", t.ToolUse},
+		{"total", t.Total},
 	} {
 		if row.n == nil {
-			fmt.Fprintf(p.out, "  %-14s %8s tokens\n", row.name, "unknown")
+			p.say("  %-14s %8s tokens", row.name, "unknown")
 			continue
 		}
-		fmt.Fprintf(p.out, "  %-14s %8d tokens\n", row.name, *row.n)
+		p.say("  %-14s %8d tokens", row.name, *row.n)
 	}
-	fmt.Fprintf(p.out, "left now: %d turns, %d tokens\n", left["turn"], left["tokens"])
 }

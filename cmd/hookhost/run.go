@@ -128,6 +128,9 @@ func (f *runFlags) replies() ([]demo.Reply, error) {
 	return replies, nil
 }
 
+// compiling is said while a person waits for it.
+const compiling = "compiling the modules; where the cache folder can be written, later starts take them from there"
+
 // open starts the host, saying so when it takes longer than a person waits
 // without wondering.
 func (f *runFlags) open(ctx context.Context, c *command, out *printer) (*host.Host, error) {
@@ -136,7 +139,7 @@ func (f *runFlags) open(ctx context.Context, c *command, out *printer) (*host.Ho
 		level = slog.LevelInfo
 	}
 	slow := time.AfterFunc(time.Second, func() {
-		fmt.Fprintln(c.stderr, "compiling the modules; this happens once, the next start takes them from the cache")
+		fmt.Fprintln(c.stderr, compiling)
 	})
 	defer slow.Stop()
 	return host.Open(ctx, f.manifest, host.Options{

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -24,13 +26,37 @@ func TestScripts(t *testing.T) {
 	_, err = os.Stat(filepath.Join(root, "guests", "redact", "redact.wasm"))
 	require.NoError(t, err, "the guests have to be built first: make guests")
 	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "script"),
+		Dir:  filepath.Join("testdata", "script"),
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"readme": readme},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("ROOT", root)
 			env.Setenv("CACHE", cacheDir())
+			for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // for those that run go, without a home
+				value, err := exec.Command("go", "env", name).Output()
+				if err != nil {
+					return err
+				}
+				env.Setenv(name, strings.TrimSpace(string(value)))
+			}
 			return nil
 		},
 	})
+}
+
+// readme is a command of the scripts: `readme SECTION LANGUAGE FILE` writes
+// the block of code that stands in that section of README.md.
+func readme(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: readme SECTION LANGUAGE FILE")
+	}
+	_, rest, found := strings.Cut(ts.ReadFile(filepath.Join(ts.Getenv("ROOT"), "README.md")), "\n## "+args[0]+"\n")
+	section, _, _ := strings.Cut(rest, "\n## ")
+	_, rest, begins := strings.Cut(section, "\n```"+args[1]+"\n")
+	block, _, ends := strings.Cut(rest, "\n```\n")
+	if !found || !begins || !ends {
+		ts.Fatalf("README.md has no block of %s under %q", args[1], args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(block+"\n"), 0o600))
 }
 
 func cacheDir() string {

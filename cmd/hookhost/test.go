@@ -37,7 +37,7 @@ func testScenarios(ctx context.Context, c *command) error {
 	}
 	defer remove()
 	slow := time.AfterFunc(time.Second, func() {
-		fmt.Fprintln(c.stderr, "compiling the modules; this happens once, later runs take them from the cache")
+		fmt.Fprintln(c.stderr, compiling)
 	})
 	defer slow.Stop()
 
@@ -117,11 +117,13 @@ func (f *testFlags) write(c *command, r *chaintest.Report) {
 	}
 	fmt.Fprintf(c.stdout, "%s  %-40s %s\n", word, r.Name, r.Took.Round(time.Millisecond))
 	for _, failure := range r.Failures {
-		fmt.Fprint(c.stdout, "  ", strings.ReplaceAll(strings.TrimRight(failure.String(), "\n"), "\n", "\n  "), "\n")
+		for text := range strings.Lines(failure.String()) {
+			fmt.Fprintf(c.stdout, "  %s\n", visible(strings.TrimSuffix(text, "\n")))
+		}
 	}
 	if f.verbose {
 		for _, line := range r.Trace {
-			fmt.Fprintln(c.stdout, "      ", line)
+			fmt.Fprintln(c.stdout, "      ", visible(line))
 		}
 	}
 }
