@@ -4,7 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"github.com/hookhost/hookhost/chain"
 	"github.com/hookhost/hookhost/host"
 	"github.com/hookhost/hookhost/host/demo"
+	"github.com/hookhost/hookhost/store"
 )
 
 // cacheDir is where all tests keep compiled modules: compiling one anew for
@@ -37,6 +40,17 @@ func module(t *testing.T, name string) string {
 	require.NoError(t, err)
 	_, err = os.Stat(path)
 	require.NoError(t, err, "the guests have to be built first: make guests")
+	return path
+}
+
+// goldenModule builds the guest that does what a message tells it.
+func goldenModule(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "golden.wasm")
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildmode=c-shared", "-trimpath", "-o", path, "../abi/golden/guest")
+	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
 	return path
 }
 
@@ -63,13 +77,21 @@ module = "MODULE/redact"
 role = "transformer"
 `
 
+var fixtureName = regexp.MustCompile(`FIXTURE/\w+`)
+
 // write puts a manifest in the world's folder. MODULE/X stands for the
-// module of the guest X.
+// module of the guest X, FIXTURE/X for that of the fixture X.
 func write(t *testing.T, dir, text string) string {
 	t.Helper()
 	for _, g := range []string{"meter", "ratelimit", "redact"} {
 		text = strings.ReplaceAll(text, "MODULE/"+g, module(t, g))
 	}
+	if strings.Contains(text, "MODULE/golden") {
+		text = strings.ReplaceAll(text, "MODULE/golden", goldenModule(t))
+	}
+	text = fixtureName.ReplaceAllStringFunc(text, func(name string) string {
+		return fixture(t, strings.TrimPrefix(name, "FIXTURE/"))
+	})
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "plans.toml"), []byte(oneTurn), 0o600))
 	path := filepath.Join(dir, "hooks.toml")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
@@ -78,7 +100,20 @@ func write(t *testing.T, dir, text string) string {
 
 func open(t *testing.T, text string, o host.Options, replies ...demo.Reply) *world {
 	t.Helper()
-	w := &world{t: t, path: write(t, t.TempDir(), text), model: &demo.Model{Replies: replies}, sessions: session.InMemoryService()}
+	return openAt(t, write(t, t.TempDir(), text), o, replies...)
+}
+
+// openOn is open with other plans than oneTurn.
+func openOn(t *testing.T, plans, text string, o host.Options, replies ...demo.Reply) *world {
+	t.Helper()
+	path := write(t, t.TempDir(), text)
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "plans.toml"), []byte(plans), 0o600))
+	return openAt(t, path, o, replies...)
+}
+
+func openAt(t *testing.T, path string, o host.Options, replies ...demo.Reply) *world {
+	t.Helper()
+	w := &world{t: t, path: path, model: &demo.Model{Replies: replies}, sessions: session.InMemoryService()}
 	o.Dev, o.CacheDir = true, cacheDir()
 	o.Log = slog.New(slog.NewTextHandler(&w.log, nil))
 	o.Trace.Step = func(s chain.Step) {
@@ -111,7 +146,13 @@ func (w *world) says(text string) []string {
 // saysTo is what the agent answers to a turn of this user.
 func (w *world) saysTo(user string) []string {
 	w.t.Helper()
-	message := genai.NewContentFromText("hi", genai.RoleUser)
+	return w.answers(user, "hi")
+}
+
+// answers is what the agent answers to a message of this user.
+func (w *world) answers(user, text string) []string {
+	w.t.Helper()
+	message := genai.NewContentFromText(text, genai.RoleUser)
 	var texts []string
 	for ev, err := range w.runner.Run(w.t.Context(), user, "session", message, agent.RunConfig{}) {
 		require.NoError(w.t, err)
@@ -120,6 +161,49 @@ func (w *world) saysTo(user string) []string {
 		}
 	}
 	return texts
+}
+
+// tells sends the golden guest steps, and gives what each of them came to.
+func (w *world) tells(user string, steps ...string) []string {
+	w.t.Helper()
+	w.mu.Lock()
+	before := len(w.steps)
+	w.mu.Unlock()
+	w.answers(user, strings.Join(append(steps, "continue"), "\n"))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var results []string
+	for _, s := range w.steps[before:] {
+		for _, note := range s.Notes {
+			results = append(results, note.Value)
+		}
+	}
+	return results
+}
+
+// balance is what a bucket of the owner holds.
+func (w *world) balance(owner store.Owner, limit string) int64 {
+	w.t.Helper()
+	l, defined := w.host.Limit(owner.App, owner.User, limit)
+	require.True(w.t, defined, limit)
+	n, err := w.host.Store().Balance(context.WithoutCancel(w.t.Context()), owner, limit, *l.Bucket)
+	require.NoError(w.t, err)
+	return n
+}
+
+// lines are the steps so far, as a trace writes them.
+func (w *world) lines() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lines := make([]string, len(w.steps))
+	for i, s := range w.steps {
+		lines[i] = s.Line()
+	}
+	return lines
+}
+
+func ownerOf(user string) store.Owner {
+	return store.Owner{Kind: store.OwnerUser, App: "app", User: user}
 }
 
 // versions are those of the chains that the steps so far ran on.

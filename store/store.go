@@ -257,6 +257,16 @@ type Tokens struct {
 	Total      *int64 `json:"total,omitempty"`
 }
 
+// Fresh is the part of the prompt that was not cached, and never below 0; nil
+// where one of the two is missing.
+func (t Tokens) Fresh() *int64 {
+	if t.Prompt == nil || t.Cached == nil {
+		return nil
+	}
+	fresh := max(*t.Prompt-*t.Cached, 0)
+	return &fresh
+}
+
 // Of reports whether a record is the owner's.
 func (r Record) Of(o Owner) bool {
 	return o.Kind == OwnerGlobal || o.App == r.App && (o.Kind == OwnerApp || o.User == r.User)

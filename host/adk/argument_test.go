@@ -2,6 +2,7 @@ package adk_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/adk/v2/agent"
 	"google.golang.org/adk/v2/agent/llmagent"
 	"google.golang.org/adk/v2/model"
+	"google.golang.org/adk/v2/tool/functiontool"
 	"google.golang.org/genai"
 
 	"github.com/hookhost/hookhost/abi"
@@ -184,6 +186,26 @@ func TestToolErrorsAreSanitised(t *testing.T) {
 	c.say("hi")
 
 	assert.Equal(t, map[string]any{"error": "The tool failed. Its error was logged."}, c.result("ledger"))
+}
+
+// closedOrder is an error with a text for the model beside its own.
+type closedOrder struct{}
+
+func (closedOrder) Error() string      { return "row 7 of redis://ops:s3cret@10.0.0.7" }
+func (closedOrder) PublicText() string { return "The order is closed." }
+
+func TestAToolErrorSaysItselfWhatTheModelMayRead(t *testing.T) {
+	c := newChained(t, demo.LLM, native{}, calls("reopen"), demo.Reply{Text: "done"})
+	reopen, err := functiontool.New(functiontool.Config{Name: "reopen", Description: "Opens an order again."},
+		func(agent.Context, demo.Order) (demo.Status, error) {
+			return demo.Status{}, fmt.Errorf("reopen: %w", closedOrder{})
+		})
+	require.NoError(t, err)
+	c.tree.Tools = append(c.tree.Tools, reopen)
+
+	c.say("hi")
+
+	assert.Equal(t, map[string]any{"error": "The order is closed."}, c.result("reopen"))
 }
 
 func TestConfirmationErrorsAreNot(t *testing.T) {

@@ -106,6 +106,7 @@ func TestRefusedResumeRunsNoTool(t *testing.T) {
 
 	require.NoError(t, out.Err())
 	assert.Equal(t, []string{"come back later"}, out.Texts())
+	assert.Equal(t, []string{"come back later"}, c.storedTexts(), "the refusal stands once in the session")
 	assert.Empty(t, c.desk.Cancelled(), "orders cancelled by a refused run")
 
 	refused = false
@@ -233,6 +234,47 @@ func TestPanicOfAStageAtAToolReachesTheModelAsAFixedText(t *testing.T) {
 			assert.Equal(t, map[string]any{"error": "not available", "code": "stage_failed"}, c.result("lookup"))
 		})
 	}
+}
+
+// The right branch has its model's call in hand when the left one is refused.
+func TestAStoppedRunRunsNoTool(t *testing.T) {
+	refuseLeft := func(ev *abi.Event) (abi.Verdict, error) {
+		if ev.Agent == "left" {
+			return refuses("the work stopped early")(ev)
+		}
+		return continues(ev)
+	}
+	lookup := calls("lookup")
+	lookup.Agent = "right"
+	c := newChained(t, demo.Parallel, native{abi.BeforeModel: refuseLeft}, lookup)
+	called, refused := make(chan struct{}), make(chan struct{})
+	c.each(func(cfg *llmagent.Config) {
+		switch cfg.Name {
+		case "left":
+			cfg.BeforeAgentCallbacks = append(cfg.BeforeAgentCallbacks, func(agent.Context) (*genai.Content, error) {
+				<-called
+				return nil, nil
+			})
+		case "right":
+			cfg.AfterModelCallbacks = append(cfg.AfterModelCallbacks, func(agent.Context, *model.LLMResponse, error) (*model.LLMResponse, error) {
+				close(called)
+				<-refused
+				return nil, nil
+			})
+		}
+	})
+
+	out := c.run(t.Context(), demo.Turn{Text: "hi", Each: func(ev *session.Event) bool {
+		if ev.Author == "left" {
+			close(refused)
+		}
+		return true
+	}})
+
+	require.NoError(t, out.Err())
+	assert.Empty(t, c.desk.Lookups(), "tools that ran")
+	assert.Contains(t, c.stored(), "right: result lookup", "the call is answered all the same")
+	assert.Len(t, c.model.Requests(), 1, "model calls")
 }
 
 func TestAStreamThatFailedClosedShowsNothingMore(t *testing.T) {

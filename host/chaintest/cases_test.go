@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -136,13 +137,29 @@ func meeting(n int) func(context.Context, time.Duration) error {
 
 func tokens(total int32) *demo.Usage { return &demo.Usage{Prompt: total, Total: total} }
 
+// cutOffRuns is how many streams a test cuts off: 1,000, or what
+// HOOKHOST_CASE_RUNS says.
+func cutOffRuns(t *testing.T) int {
+	text, set := os.LookupEnv("HOOKHOST_CASE_RUNS")
+	if !set {
+		return 1000
+	}
+	runs, err := strconv.Atoi(text)
+	require.NoError(t, err, "HOOKHOST_CASE_RUNS")
+	return runs
+}
+
+// The case asks for 10,000 runs, which HOOKHOST_CASE_RUNS=10000 makes. Without
+// it there are 1,000.
 func TestCase028NothingIsLeftOfStreamsThatWereCutOff(t *testing.T) {
 	const each = 10
+	all := cutOffRuns(t)
+	require.GreaterOrEqual(t, all, each, "runs: one user makes %d", each)
 	s := newShipped(t, plenty)
 	m := &demo.Model{Repeat: true, Replies: []demo.Reply{{Chunks: []string{"one ", "two "}, Hang: true}}}
 	r := s.tree(demo.Tree{Shape: demo.LLM, Model: m})
 	var users []string
-	for i := range 100 {
+	for i := range all / each {
 		users = append(users, fmt.Sprint("user-", i))
 		for n := range each {
 			demo.Run(t.Context(), r, demo.Turn{
