@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -342,15 +343,11 @@ func (c *Call) editSession(e abi.Edit) abi.Code {
 	return abi.OK
 }
 
-// writeSession does what was drafted for the session's state. A stage in
-// shadow writes nothing.
+// writeSession does what was drafted for the session's state.
 func (c *Call) writeSession() error {
-	if c.stage.Shadow {
-		return nil
-	}
 	for _, w := range c.draft.session {
 		if err := c.ev.SetState(w.key, w.value); err != nil {
-			return err
+			return fmt.Errorf("session: %w", err)
 		}
 	}
 	return nil
