@@ -31,6 +31,12 @@ type Verdict struct {
 	Answer Answer        // with Respond
 	Wait   time.Duration // with Wait, more than zero
 	Notes  []Note        // for the trace
+
+	// Commit, with Amend, makes the changes that are not of the subject, such
+	// as of the session's state. The chain calls it once when it takes the
+	// amend: after the edits were found to fit, and never for a stage in
+	// shadow. An error makes the verdict a bad one. Nil if there is nothing.
+	Commit func() error
 }
 
 // Answer is the value that a stage responds with. Exactly one of its fields

@@ -108,6 +108,11 @@ func (p *pass) take(ctx context.Context, e *entry, ev *abi.Event, v abi.Verdict,
 			return &Failure{Cause: CauseBadVerdict, Err: fmt.Errorf("amend: %w", err)}
 		}
 	}
+	if v.Kind == abi.Amend && v.Commit != nil {
+		if err := commit(v); err != nil {
+			return &Failure{Cause: CauseBadVerdict, Err: fmt.Errorf("commit: %w", err)}
+		}
+	}
 	if p.answer == nil && next != p.value {
 		p.value, p.changed = next, true
 	}
@@ -120,6 +125,16 @@ func (p *pass) take(ctx context.Context, e *entry, ev *abi.Event, v abi.Verdict,
 		}
 	}
 	return nil
+}
+
+// commit keeps a panic of a native stage from taking the process down.
+func commit(v abi.Verdict) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %T", errPanic, p)
+		}
+	}()
+	return v.Commit()
 }
 
 func (p *pass) respond(e *entry, ev *abi.Event, a abi.Answer) *Failure {

@@ -115,17 +115,18 @@ var ErrBadVerdict = errors.New("bad verdict")
 
 // Verdict puts together what the guest returned and what it drafted. An amend
 // that amends nothing is a continue; a draft that was not returned is dropped.
+// The session's state is written when the verdict is taken, not before.
 func (c *Call) Verdict(kind abi.Kind, wait time.Duration) (abi.Verdict, error) {
 	v := abi.Verdict{Kind: kind, Notes: c.draft.notes}
 	switch kind {
 	case abi.Continue:
 		v.Holds = c.draft.listHolds()
 	case abi.Amend:
-		if err := c.writeSession(); err != nil {
-			return abi.Verdict{}, fmt.Errorf("%w: session: %w", ErrBadVerdict, err)
-		}
 		v.Edits, v.Holds = c.draft.edits, c.draft.listHolds()
-		if len(v.Edits) == 0 {
+		if len(c.draft.session) > 0 {
+			v.Commit = c.writeSession
+		}
+		if len(v.Edits) == 0 && v.Commit == nil {
 			v.Kind = abi.Continue
 		}
 	case abi.Respond:

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -201,6 +202,9 @@ func (c *Call) get(pointer string) ([]byte, abi.Code) {
 		return nil, abi.NotFound
 	}
 	value, err := c.ev.Subject.Get(pointer)
+	if err == nil && pointer == "" && c.Hook() == abi.OnEvent && c.has(actions) != abi.OK {
+		value, err = without(value, "actions")
+	}
 	switch {
 	case errors.Is(err, abi.ErrNotFound):
 		return nil, abi.NotFound
@@ -208,6 +212,16 @@ func (c *Call) get(pointer string) ([]byte, abi.Code) {
 		return nil, abi.BadArgument
 	}
 	return value, abi.OK
+}
+
+// without is an object without one of its members.
+func without(object []byte, member string) ([]byte, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(object, &members); err != nil {
+		return nil, err
+	}
+	delete(members, member)
+	return json.Marshal(members)
 }
 
 var (
@@ -265,10 +279,14 @@ func (c *Call) readSession(pointer string) ([]byte, abi.Code) {
 }
 
 // Edit drafts a change at a pointer, in the words of RFC 6902. A key of the
-// session's state can be added or replaced.
+// session's state can be added or replaced. The subject as a whole cannot: it
+// would take what needs a grant along.
 func (c *Call) Edit(op int32, pointer, value string) int32 {
 	if code := firstOf(c.here("hookhost.edit"), checkPointer(pointer), checkText(value, abi.MaxValue)); code != abi.OK {
 		return code
+	}
+	if pointer == "" {
+		return abi.BadArgument
 	}
 	edit := abi.Edit{Pointer: pointer}
 	switch op {
@@ -325,15 +343,11 @@ func (c *Call) editSession(e abi.Edit) abi.Code {
 	return abi.OK
 }
 
-// writeSession does what was drafted for the session's state. A stage in
-// shadow writes nothing.
+// writeSession does what was drafted for the session's state.
 func (c *Call) writeSession() error {
-	if c.stage.Shadow {
-		return nil
-	}
 	for _, w := range c.draft.session {
 		if err := c.ev.SetState(w.key, w.value); err != nil {
-			return err
+			return fmt.Errorf("session: %w", err)
 		}
 	}
 	return nil
