@@ -8,11 +8,13 @@ import (
 	"github.com/hookhost/hookhost/chain/manifest"
 	"github.com/hookhost/hookhost/host/hostfn"
 	"github.com/hookhost/hookhost/host/wasm"
+	"github.com/hookhost/hookhost/store"
 	"github.com/hookhost/hookhost/store/memory"
 )
 
-// Inspect reads a manifest and loads its modules as Open does, and tells
-// which hooks each of them asks for. Nothing is left running.
+// Inspect reads a manifest and loads its modules as Open does, refuses what
+// Open refuses, and tells which hooks each module asks for. Nothing is left
+// running.
 func Inspect(ctx context.Context, path string, o Options) (*manifest.Manifest, map[string]abi.HookSet, error) {
 	h := &Host{path: path, options: o, log: o.log(), plans: &plans{clock: o.clock()}}
 	m, err := manifest.Load(path, o.manifest())
@@ -24,7 +26,12 @@ func Inspect(ctx context.Context, path string, o Options) (*manifest.Manifest, m
 		return nil, nil, err
 	}
 	h.plans.current.Store(numbers)
-	shared := memory.New(o.clock())
+	var shared store.Store = memory.New(o.clock())
+	if o.Store == nil { // else it stands in for the manifest's, and is not ours to close
+		if shared, err = h.openStore(m); err != nil {
+			return nil, nil, err
+		}
+	}
 	h.services = &hostfn.Services{Store: shared, Plans: h.plans, Log: h.log}
 	h.runtime = wasm.New(cacheDir(o.CacheDir), h.log)
 	built, err := h.build(ctx, m)

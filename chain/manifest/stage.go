@@ -224,7 +224,7 @@ func (r *stageReader) readModule(t *table, s *Stage) {
 	case s.Pinned && pin != m.hash:
 		t.errorf([]string{"sha256"}, "the module is another one, with the hash %s: run hookhost pin if that is meant", m.hash)
 	case !t.has("sha256") && !r.dev:
-		t.errorf([]string{"module"}, "not pinned: run hookhost pin, or pass --dev while the module changes")
+		t.errorf([]string{"module"}, "not pinned: run hookhost pin, or pass --dev (in Go Options.Dev) while the module changes")
 	}
 }
 

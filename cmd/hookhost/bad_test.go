@@ -15,7 +15,8 @@ import (
 var update = flag.Bool("update", false, "write the .err files")
 
 // Each file in testdata/bad has a fault that only loading its modules shows.
-// The .err file beside it holds what plan says of it.
+// The .err file beside it holds what plan says of it. Fixtures that were built
+// anew have to be pinned anew: hookhost pin.
 func TestPlanRefusesWhatAHostRefuses(t *testing.T) {
 	cache := cacheDir()
 	t.Chdir(filepath.Join("testdata", "bad"))
