@@ -17,16 +17,24 @@ import (
 // Walk lists the leaves of a value in document order.
 type Walk func(value any, emit func(abi.Leaf))
 
+// Check says why edits may not turn one value into another.
+type Check func(before, after any) error
+
 // Subject is a value with a walk over its leaves. It is immutable.
 type Subject struct {
 	value  any
 	walk   Walk
+	check  Check
 	leaves func() []abi.Leaf
 }
 
 // New makes a subject of a value that nobody changes while it lives.
-func New(value any, walk Walk) *Subject {
-	return &Subject{value: value, walk: walk, leaves: sync.OnceValue(func() (leaves []abi.Leaf) {
+func New(value any, walk Walk) *Subject { return NewChecked(value, walk, nil) }
+
+// NewChecked makes a subject that can only be edited into what passes the
+// check; anything else is ErrBadEdit.
+func NewChecked(value any, walk Walk, check Check) *Subject {
+	return &Subject{value: value, walk: walk, check: check, leaves: sync.OnceValue(func() (leaves []abi.Leaf) {
 		walk(value, func(l abi.Leaf) { leaves = append(leaves, l) })
 		return leaves
 	})}
@@ -58,33 +66,38 @@ func (s *Subject) Apply(edits []abi.Edit) (abi.Subject, error) {
 	if len(edits) == 0 {
 		return s, nil
 	}
-	value, err := s.splice(edits)
-	if err != nil {
+	d := newDraft(s.value)
+	if err := s.splice(d, edits); err != nil {
 		return nil, err
 	}
 	for _, e := range edits {
 		if e.Op == abi.EditSplice {
 			continue
 		}
-		if value, err = edit(value, e); err != nil {
+		if err := d.edit(e); err != nil {
 			return nil, fmt.Errorf("edit %s: %w", e.Pointer, err)
 		}
 	}
-	return New(value, s.walk), nil
+	value := d.value()
+	if s.check != nil {
+		if err := s.check(s.value, value); err != nil {
+			return nil, fmt.Errorf("%w: %w", abi.ErrBadEdit, err)
+		}
+	}
+	return NewChecked(value, s.walk, s.check), nil
 }
 
 // splice applies the splices, leaf by leaf: all of them address the original
 // bytes, so those of one leaf go in together.
-func (s *Subject) splice(edits []abi.Edit) (any, error) {
+func (s *Subject) splice(d *draft, edits []abi.Edit) error {
 	byLeaf := make(map[string][]abi.Edit)
 	for _, e := range edits {
 		if e.Op == abi.EditSplice {
 			byLeaf[e.Pointer] = append(byLeaf[e.Pointer], e)
 		}
 	}
-	value := s.value
 	if len(byLeaf) == 0 {
-		return value, nil
+		return nil
 	}
 	for _, leaf := range s.Leaves() {
 		splices, ok := byLeaf[leaf.Pointer]
@@ -93,20 +106,20 @@ func (s *Subject) splice(edits []abi.Edit) (any, error) {
 		}
 		delete(byLeaf, leaf.Pointer)
 		if leaf.ReadOnly {
-			return nil, fmt.Errorf("splice %s: %w: the leaf is read-only here", leaf.Pointer, abi.ErrBadEdit)
+			return fmt.Errorf("splice %s: %w: the leaf is read-only here", leaf.Pointer, abi.ErrBadEdit)
 		}
 		text, err := Splice(leaf.Text, splices)
 		if err != nil {
-			return nil, fmt.Errorf("splice %s: %w", leaf.Pointer, err)
+			return fmt.Errorf("splice %s: %w", leaf.Pointer, err)
 		}
-		if value, err = setText(value, leaf.Pointer, text); err != nil {
-			return nil, fmt.Errorf("splice %s: %w", leaf.Pointer, err)
+		if err := d.setText(leaf.Pointer, text); err != nil {
+			return fmt.Errorf("splice %s: %w", leaf.Pointer, err)
 		}
 	}
 	for pointer := range byLeaf {
-		return nil, fmt.Errorf("splice %s: %w", pointer, abi.ErrNotFound)
+		return fmt.Errorf("splice %s: %w", pointer, abi.ErrNotFound)
 	}
-	return value, nil
+	return nil
 }
 
 // Splice puts texts in place of ranges of the original. Ranges may touch but
