@@ -114,7 +114,7 @@ func (l *linter) scopes(s Stage, agents int) {
 // of hooks that has all that the module asks for is meant.
 func (l *linter) stream(s Stage, wanted abi.HookSet) {
 	hooks := ranAt(s.Spec, wanted)
-	if s.Spec.Role == chain.Observer || !hooks.Has(abi.AfterModel) || hooks.Has(abi.OnModelChunk) {
+	if s.Spec.Role != chain.Transformer || !hooks.Has(abi.AfterModel) || hooks.Has(abi.OnModelChunk) {
 		return
 	}
 	switch listed := s.Spec.Hooks != 0; {

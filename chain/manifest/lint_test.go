@@ -52,7 +52,7 @@ func TestLint(t *testing.T) {
 		"limits with plans not looked at": {LintInput{}, "grants = [\"limit:turns\"]", nil},
 		"response and stream":             {asks(abi.AfterModel, abi.OnModelChunk), "", nil},
 		"response alone":                  {asks(abi.AfterModel), "", []string{RuleUnheldStream}},
-		"response alone, responder":       {asks(abi.AfterModel), "role = \"responder\"", []string{RuleUnheldStream}},
+		"response alone, responder":       {asks(abi.AfterModel), "role = \"responder\"", nil},
 		"response alone, observer":        {asks(abi.AfterModel), "role = \"observer\"", nil},
 		"response alone, as listed":       {asks(abi.AfterModel), "hooks = [\"after_model\"]", nil},
 		"stream left out of hooks":        {asks(abi.AfterModel, abi.OnModelChunk), "hooks = [\"after_model\"]", []string{RuleUnheldStream}},

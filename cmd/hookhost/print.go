@@ -404,6 +404,7 @@ func (p *printer) tokens(t store.Tokens) {
 	}{
 		{"prompt", t.Prompt},
 		{"of it cached", t.Cached},
+		{"of it fresh", t.Fresh()},
 		{"candidates", t.Candidates},
 		{"thoughts", t.Thoughts},
 		{"tool use", t.ToolUse},
