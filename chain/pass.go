@@ -138,6 +138,10 @@ func commit(v abi.Verdict) (err error) {
 }
 
 func (p *pass) respond(e *entry, ev *abi.Event, a abi.Answer) *Failure {
+	if a.Refusal != nil {
+		refusal := readable(*a.Refusal)
+		a.Refusal = &refusal
+	}
 	answer, err := decode(ev, a)
 	if err != nil {
 		return &Failure{Cause: CauseBadVerdict, Err: fmt.Errorf("answer: %w", err)}
