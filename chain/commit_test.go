@@ -43,22 +43,27 @@ func TestCommitIsCalledForATakenAmendAlone(t *testing.T) {
 	}
 }
 
-func TestACommitThatFailsIsABadVerdict(t *testing.T) {
-	for name, commit := range map[string]func() error{
-		"an error": func() error { return errors.New("no") },
-		"a panic":  func() error { panic("secret detail 4111") },
+func TestACommitThatFailsIsAFailureOfTheStage(t *testing.T) {
+	for name, c := range map[string]struct {
+		commit func() error
+		cause  chain.Cause
+	}{
+		"an error": {func() error { return errors.New("no") }, chain.CauseBadVerdict},
+		"a panic":  {func() error { panic("secret detail 4111") }, chain.CauseTrap},
 	} {
-		t.Run(name, func(t *testing.T) {
-			amends := func(ctx context.Context, ev *abi.Event) (abi.Verdict, error) {
-				v, err := appends("!")(ctx, ev)
-				v.Commit = commit
-				return v, err
-			}
-			w := chainOf(t, transformer("s").onError(chain.Open).at(abi.BeforeModel, amends))
-			out := w.at(abi.BeforeModel, "value")
-			assert.Equal(t, chain.CauseBadVerdict, w.trace.last().Cause)
-			assert.NotContains(t, w.trace.last().Err.Error(), "4111")
-			assert.Nil(t, out.Subject, "the edits are not taken either")
-		})
+		for _, h := range []abi.Hook{abi.BeforeModel, abi.OnModelChunk} {
+			t.Run(name+" at "+h.String(), func(t *testing.T) {
+				amends := func(ctx context.Context, ev *abi.Event) (abi.Verdict, error) {
+					v, err := appends("!")(ctx, ev)
+					v.Commit = c.commit
+					return v, err
+				}
+				w := chainOf(t, transformer("s").onError(chain.Open).at(h, amends))
+				out := w.at(h, "value")
+				assert.Equal(t, c.cause, w.trace.last().Cause)
+				assert.NotContains(t, w.trace.last().Err.Error(), "4111")
+				assert.Nil(t, out.Subject, "the edits are not taken either")
+			})
+		}
 	}
 }

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"context"
+	"strings"
 
 	"github.com/hookhost/hookhost/abi"
 )
@@ -153,13 +154,23 @@ func (op *Op) answered(ctx context.Context, h abi.Hook, out Outcome) {
 	}
 }
 
-// denial makes one of a before_run answer that is none, a plain text: it
-// denies the run all the same.
+// denial makes one of a before_run answer that is none: it denies the run all
+// the same.
 func (op *Op) denial(out Outcome) Denial {
 	if out.Denial != nil {
 		return *out.Denial
 	}
-	return Denial{Stage: out.AnsweredBy, Refusal: abi.Refusal{Code: "answered", Text: textOf(out.Answer)}}
+	refusal := readable(abi.Refusal{Code: "answered", Text: textOf(out.Answer)})
+	return Denial{Stage: out.AnsweredBy, Refusal: refusal, Answer: out.Answer}
+}
+
+// readable gives a refusal that says nothing a text: nobody is refused in
+// silence.
+func readable(r abi.Refusal) abi.Refusal {
+	if strings.TrimSpace(r.Text) == "" {
+		r.Text = "This request was declined."
+	}
+	return r
 }
 
 func textOf(s abi.Subject) string {

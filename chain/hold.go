@@ -124,6 +124,9 @@ func (op *Op) cutTail(e *entry, ev *abi.Event, v abi.Verdict, step *Step) (abi.S
 			return nil, &Failure{Cause: CauseBadVerdict, Err: fmt.Errorf("amend: %w", err)}
 		}
 	}
+	if failure := commit(v); failure != nil {
+		return nil, failure
+	}
 	if kept != nil {
 		step.Held = len(kept.text)
 		op.mu.Lock()

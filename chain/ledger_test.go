@@ -44,6 +44,30 @@ func TestAPlainAnswerAtBeforeRunDeniesToo(t *testing.T) {
 	assert.False(t, d.Failed)
 }
 
+// A message without a text denies as it is, with a fixed text beside it for
+// those who cannot show it.
+func TestADenialKeepsTheAnswerThatHasNoText(t *testing.T) {
+	w := chainOf(t, responder("gate").at(abi.BeforeRun, responds(" ")))
+	r := w.begin()
+	dispatch(r.Root(), abi.BeforeRun, "")
+	d, denied, _ := r.Denied()
+	require.True(t, denied)
+	assert.Equal(t, abi.Refusal{Code: "answered", Text: "This request was declined."}, d.Refusal)
+	assert.Equal(t, " ", textOf(d.Answer))
+}
+
+func TestNobodyIsRefusedInSilence(t *testing.T) {
+	for _, h := range []abi.Hook{abi.BeforeRun, abi.BeforeAgent, abi.BeforeModel, abi.AfterModel, abi.BeforeTool} {
+		for _, text := range []string{"", " \n\t"} {
+			out := chainOf(t, responder("s").at(h, refuses("limit.turn", text))).at(h, "value")
+			require.NotNil(t, out.Denial, h)
+			assert.Equal(t, "limit.turn", out.Denial.Code, h)
+			assert.Equal(t, "This request was declined.", out.Denial.Text, h)
+			assert.Equal(t, "This request was declined.", textOf(out.Answer), h)
+		}
+	}
+}
+
 func TestARefusalInMidRunStopsItAndIsRead(t *testing.T) {
 	for _, h := range []abi.Hook{abi.BeforeAgent, abi.BeforeModel, abi.AfterModel, abi.OnModelError} {
 		w := chainOf(t, responder("limit").at(h, refuses("limit.tokens", "the work stopped early")))

@@ -107,10 +107,8 @@ func (p *pass) take(ctx context.Context, e *entry, ev *abi.Event, v abi.Verdict,
 		if next, err = ev.Subject.Apply(v.Edits); err != nil {
 			return &Failure{Cause: CauseBadVerdict, Err: fmt.Errorf("amend: %w", err)}
 		}
-	}
-	if v.Kind == abi.Amend && v.Commit != nil {
-		if err := commit(v); err != nil {
-			return &Failure{Cause: CauseBadVerdict, Err: fmt.Errorf("commit: %w", err)}
+		if failure := commit(v); failure != nil {
+			return failure
 		}
 	}
 	if p.answer == nil && next != p.value {
@@ -127,17 +125,28 @@ func (p *pass) take(ctx context.Context, e *entry, ev *abi.Event, v abi.Verdict,
 	return nil
 }
 
-// commit keeps a panic of a native stage from taking the process down.
-func commit(v abi.Verdict) (err error) {
+// commit does what an amend changes beside the subject. It keeps a panic of a
+// native stage from taking the process down.
+func commit(v abi.Verdict) (failure *Failure) {
+	if v.Kind != abi.Amend || v.Commit == nil {
+		return nil
+	}
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %T", errPanic, p)
+			failure = &Failure{Cause: CauseTrap, Err: fmt.Errorf("%w: %T", errPanic, p)}
 		}
 	}()
-	return v.Commit()
+	if err := v.Commit(); err != nil {
+		return &Failure{Cause: CauseBadVerdict, Err: fmt.Errorf("commit: %w", err)}
+	}
+	return nil
 }
 
 func (p *pass) respond(e *entry, ev *abi.Event, a abi.Answer) *Failure {
+	if a.Refusal != nil {
+		refusal := readable(*a.Refusal)
+		a.Refusal = &refusal
+	}
 	answer, err := decode(ev, a)
 	if err != nil {
 		return &Failure{Cause: CauseBadVerdict, Err: fmt.Errorf("answer: %w", err)}

@@ -59,8 +59,9 @@ func (r *Run) leave(ctx context.Context) {
 // Denial is why a run is refused or was stopped, kept for all hooks to come.
 type Denial struct {
 	abi.Refusal
-	Stage  string // empty when the host itself refused
-	Failed bool   // a stage failed closed; that is no denial
+	Stage  string      // empty when the host itself refused
+	Failed bool        // a stage failed closed; that is no denial
+	Answer abi.Subject // what a stage answered before_run with, if that was no refusal; its text is the refusal's
 }
 
 // Deny refuses the run as a whole, or stops it. The first denial stays.

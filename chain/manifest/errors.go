@@ -21,6 +21,7 @@ type Error struct {
 	subject string // "stage[NAME]", "plan[NAME]", "override", or empty
 	source  string // the line of the file, without what may be secret
 	width   int    // characters to underline
+	hidden  bool   // the line is not rendered
 	cause   error
 }
 
@@ -51,9 +52,9 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.cause }
 
 // Render gives the error and below it the line with the place underlined, for
-// a person who has the file.
+// a person who has the file. The line of plans that are no TOML is left out.
 func (e *Error) Render() string {
-	if e.Line == 0 {
+	if e.Line == 0 || e.hidden {
 		return e.Error() + "\n"
 	}
 	var b strings.Builder

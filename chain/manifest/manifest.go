@@ -64,7 +64,7 @@ type Limits struct {
 // Load reads the manifest at path, the overlay that the options name and the
 // modules. What is wrong with them comes back as *Errors, all at once.
 func Load(path string, o Options) (*Manifest, error) {
-	data, err := os.ReadFile(path)
+	data, err := ReadFile(path)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}

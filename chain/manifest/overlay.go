@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,7 +27,7 @@ func overlay(manifest string, o Options) (*source, *Error) {
 		ext := filepath.Ext(manifest)
 		path = strings.TrimSuffix(manifest, ext) + "." + o.Env + ext
 	}
-	data, err := os.ReadFile(path)
+	data, err := ReadFile(path)
 	if err != nil {
 		return nil, (&Error{File: path}).describe("cannot be read: %w", reason(err))
 	}

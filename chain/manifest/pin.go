@@ -23,7 +23,7 @@ type Pinned struct {
 // naming its modules; those that cannot be read come back as *Errors, and
 // then nothing is written.
 func Pin(path string) ([]Pinned, error) {
-	data, err := os.ReadFile(path)
+	data, err := ReadFile(path)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"errors"
-	"os"
 	"slices"
 	"time"
 
@@ -70,7 +69,7 @@ func (p *Plans) For(app, user string, now time.Time) *Plan {
 // LoadPlans reads plans.toml. What is wrong with it comes back as *Errors, all
 // at once.
 func LoadPlans(path string) (*Plans, error) {
-	data, err := os.ReadFile(path)
+	data, err := ReadFile(path)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
@@ -82,6 +81,9 @@ func ParsePlans(name string, data []byte) (*Plans, error) {
 	var f faults
 	s, fault := parse(name, data)
 	if fault != nil {
+		// The manifest may name any file of the machine by mistake: what is no
+		// TOML is not shown.
+		fault.hidden = true
 		return nil, &Errors{All: []*Error{fault}}
 	}
 	p := &Plans{File: name}

@@ -28,11 +28,7 @@ func (s Secret) Read() ([]byte, error) {
 		}
 		return []byte(value), nil
 	}
-	info, err := os.Stat(s.File)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > MaxSecret {
-		return nil, errors.New(s.File + " is no file of at most 64 KiB that can be read")
-	}
-	value, err := os.ReadFile(s.File)
+	value, err := readFile(s.File, MaxSecret)
 	if err != nil {
 		return nil, errors.New(s.File + " cannot be read: " + reason(err).Error())
 	}

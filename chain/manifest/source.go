@@ -19,9 +19,6 @@ type source struct {
 	places positions
 }
 
-// maxFile bounds the size of a file, in bytes.
-const maxFile = 1 << 20
-
 // parse reads a file's text. What is no TOML comes back as an *Error.
 func parse(file string, data []byte) (*source, *Error) {
 	if len(data) > maxFile {

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -229,16 +228,7 @@ func (r *stageReader) readModule(t *table, s *Stage) {
 }
 
 func openModule(path string) module {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return module{err: reason(err)}
-	case !info.Mode().IsRegular():
-		return module{err: errors.New("not a file")}
-	case info.Size() > MaxModule:
-		return module{err: fmt.Errorf("%d bytes, more than %d", info.Size(), MaxModule)}
-	}
-	code, err := os.ReadFile(path)
+	code, err := readFile(path, MaxModule)
 	if err != nil {
 		return module{err: reason(err)}
 	}

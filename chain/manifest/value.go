@@ -217,6 +217,9 @@ func asPublicText(v any) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if strings.TrimSpace(s) == "" {
+		return "", errors.New("blank: write a text or leave the key out")
+	}
 	if len(s) > 2000 {
 		return "", fmt.Errorf("%d bytes: want at most 2000", len(s))
 	}

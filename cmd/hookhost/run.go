@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
 	"google.golang.org/adk/v2/agent"
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/hookhost/hookhost/chain"
+	"github.com/hookhost/hookhost/chain/manifest"
 	"github.com/hookhost/hookhost/host"
 	"github.com/hookhost/hookhost/host/demo"
 	"github.com/hookhost/hookhost/store"
@@ -117,7 +117,7 @@ func (f *runFlags) replies() ([]demo.Reply, error) {
 	script := demoScript
 	if f.script != "" {
 		var err error
-		if script, err = os.ReadFile(f.script); err != nil {
+		if script, err = manifest.ReadFile(f.script); err != nil {
 			return nil, fmt.Errorf("script: %w", err)
 		}
 	}

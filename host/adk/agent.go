@@ -1,6 +1,10 @@
 package adk
 
 import (
+	"reflect"
+	"slices"
+	"strings"
+
 	"google.golang.org/adk/v2/agent"
 	"google.golang.org/genai"
 
@@ -43,10 +47,30 @@ func (a *adapter) beforeAgent(c agent.Context) (answer *genai.Content, _ error) 
 func (r *run) refuse(u agent.Context, d chain.Denial, first bool) *genai.Content {
 	r.refused(u.Actions(), d)
 	u.Actions().Escalate = true
-	if !first || d.Text == "" {
+	if !first {
+		return silence()
+	}
+	return spoken(d)
+}
+
+// spoken is what a denied run says: what the stage answered, if a person sees
+// anything of it, or else the text.
+func spoken(d chain.Denial) *genai.Content {
+	if d.Answer != nil {
+		if c := d.Answer.Value().(*genai.Content); slices.ContainsFunc(c.Parts, shows) {
+			return c
+		}
+	}
+	if d.Text == "" {
 		return silence()
 	}
 	return text(d.Text)
+}
+
+// shows reports whether a part has more than blanks and thoughts.
+func shows(p *genai.Part) bool {
+	return p != nil && !p.Thought &&
+		(strings.TrimSpace(p.Text) != "" || !reflect.DeepEqual(p, &genai.Part{Text: p.Text}))
 }
 
 // afterAgent appends what a stage answers as a second event.

@@ -40,6 +40,42 @@ func TestRefusedRunTellsProgramsItsCodeAndTime(t *testing.T) {
 	assert.Equal(t, map[string]any{"code": "test.no", "retry_ms": int64(3000)}, out.Events[0].CustomMetadata[adk.RefusalKey])
 }
 
+// A run is denied with what the stage answered, and never without a word.
+func TestDeniedRunSaysWhatTheStageAnswered(t *testing.T) {
+	answers := func(a abi.Answer) native {
+		return native{abi.BeforeRun: func(*abi.Event) (abi.Verdict, error) {
+			return abi.Verdict{Kind: abi.Respond, Answer: a}, nil
+		}}
+	}
+	const declined = "This request was declined."
+	image := &genai.Part{InlineData: &genai.Blob{MIMEType: "image/png", Data: []byte{1, 2, 3}}}
+	for name, tt := range map[string]struct {
+		answer abi.Answer
+		parts  []*genai.Part
+	}{
+		"an image":          {abi.Answer{JSON: []byte(`{"parts":[{"inlineData":{"mimeType":"image/png","data":"AQID"}}]}`)}, []*genai.Part{image}},
+		"two texts":         {abi.Answer{JSON: []byte(`{"parts":[{"text":"Not"},{"text":"now"}]}`)}, []*genai.Part{{Text: "Not"}, {Text: "now"}}},
+		"a text":            {abi.Answer{Text: "Not now"}, []*genai.Part{{Text: "Not now"}}},
+		"nothing":           {abi.Answer{JSON: []byte(`{}`)}, []*genai.Part{{Text: declined}}},
+		"a part of nothing": {abi.Answer{JSON: []byte(`{"parts":[{},null]}`)}, []*genai.Part{{Text: declined}}},
+		"blanks":            {abi.Answer{Text: " \n"}, []*genai.Part{{Text: declined}}},
+		"a thought":         {abi.Answer{JSON: []byte(`{"parts":[{"text":"hm","thought":true}]}`)}, []*genai.Part{{Text: declined}}},
+		"an empty refusal":  {abi.Answer{Refusal: &abi.Refusal{Code: "test.no"}}, []*genai.Part{{Text: declined}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newChained(t, demo.LLM, answers(tt.answer), demo.Reply{Text: "never said"})
+
+			out := c.say("hi")
+
+			require.NoError(t, out.Err())
+			require.Len(t, out.Events, 1)
+			assert.Equal(t, tt.parts, out.Events[0].Content.Parts)
+			assert.Equal(t, genai.RoleModel, out.Events[0].Content.Role)
+			assert.Empty(t, c.model.Requests(), "model calls")
+		})
+	}
+}
+
 func TestRefusedModelCallIsReadOnceAndStopsTheRun(t *testing.T) {
 	// Of parallel branches each may show it: TestRefusedParallelBranches.
 	shapes := []demo.Shape{demo.LLM, demo.Transfer, demo.Sequential, demo.Loop, demo.Custom, demo.Workflow}

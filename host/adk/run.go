@@ -47,7 +47,7 @@ func (a *adapter) beforeRun(c agent.InvocationContext) (answer *genai.Content, e
 			return
 		}
 		if d, denied, _ := r.deniedLive(c); denied {
-			answer = text(d.Text)
+			answer = spoken(d)
 			a.afterRun(c) // ADK sends none to a live run that is over before it began
 		}
 	}()

@@ -44,7 +44,7 @@ func (s *Scenario) base() (map[string]any, error) {
 		return map[string]any{"version": int64(1)}, nil
 	}
 	path := s.doc.Beside(s.file.Manifest)
-	data, err := os.ReadFile(path)
+	data, err := manifest.ReadFile(path)
 	if err != nil {
 		return nil, manifest.Join(s.doc.Errorf([]string{"manifest"}, "cannot be read: %w", err))
 	}

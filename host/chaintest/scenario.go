@@ -3,7 +3,6 @@ package chaintest
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -81,7 +80,7 @@ const (
 // Load reads a scenario file. All its faults come back at once, as
 // *manifest.Errors.
 func Load(path string) ([]*Scenario, error) {
-	data, err := os.ReadFile(path)
+	data, err := manifest.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("scenario: %w", err)
 	}
