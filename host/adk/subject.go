@@ -1,7 +1,6 @@
 package adk
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,24 +22,24 @@ type request struct {
 }
 
 func requestSubject(req *model.LLMRequest, protocol func(string) bool) abi.Subject {
-	return subject.New(&request{req.Model, req.Contents, req.Config}, func(v any, emit func(abi.Leaf)) {
+	return subject.NewChecked(&request{req.Model, req.Contents, req.Config}, func(v any, emit func(abi.Leaf)) {
 		walkRequest(v.(*request), protocol, emit)
-	})
+	}, checkRequest)
 }
 
 func responseSubject(resp *model.LLMResponse) abi.Subject {
 	own := *resp
-	return subject.New(&own, func(v any, emit func(abi.Leaf)) { walkResponse(v.(*model.LLMResponse), emit) })
+	return subject.NewChecked(&own, func(v any, emit func(abi.Leaf)) { walkResponse(v.(*model.LLMResponse), emit) }, checkResponse)
 }
 
 func eventSubject(ev *session.Event, protocol func(string) bool) abi.Subject {
-	return subject.New(ev, func(v any, emit func(abi.Leaf)) { walkEvent(v.(*session.Event), protocol, emit) })
+	return subject.NewChecked(ev, func(v any, emit func(abi.Leaf)) { walkEvent(v.(*session.Event), protocol, emit) }, checkEvent)
 }
 
 func contentSubject(c *genai.Content, protocol func(string) bool) abi.Subject {
-	return subject.New(c, func(v any, emit func(abi.Leaf)) {
+	return subject.NewChecked(c, func(v any, emit func(abi.Leaf)) {
 		walkContent(v.(*genai.Content), "", parts{protocol: protocol}, emit)
-	})
+	}, checkContent)
 }
 
 func argumentSubject(args map[string]any) abi.Subject { return mapSubject(args, abi.LeafArgument) }
@@ -89,8 +88,11 @@ func contentOf(a abi.Answer) (*genai.Content, error) {
 		return text(a.Text), nil
 	}
 	content := new(genai.Content)
-	if err := json.Unmarshal(a.JSON, content); err != nil {
+	if err := subject.Decode(a.JSON, content); err != nil {
 		return nil, fmt.Errorf("%w: a content: %w", errAnswer, err)
+	}
+	if len(content.Parts) == 0 {
+		return nil, fmt.Errorf("%w: a content without parts", errAnswer)
 	}
 	if content.Role == "" {
 		content.Role = genai.RoleModel
@@ -105,7 +107,8 @@ func decodeResponse(of *model.LLMResponse) func(abi.Answer) (abi.Subject, error)
 		resp := new(model.LLMResponse)
 		if of != nil {
 			resp.Partial, resp.TurnComplete = of.Partial, of.TurnComplete
-			resp.FinishReason, resp.UsageMetadata, resp.ModelVersion = of.FinishReason, of.UsageMetadata, of.ModelVersion
+			resp.FinishReason, resp.ModelVersion = of.FinishReason, of.ModelVersion
+			resp.UsageMetadata = subject.Clone(of.UsageMetadata).(*genai.GenerateContentResponseUsageMetadata) // the answer may write to it
 		}
 		if a.JSON == nil {
 			content, err := contentOf(a)
@@ -115,11 +118,18 @@ func decodeResponse(of *model.LLMResponse) func(abi.Answer) (abi.Subject, error)
 			resp.Content = content
 			return responseSubject(resp), nil
 		}
-		if err := json.Unmarshal(a.JSON, resp); err != nil {
+		partial := resp.Partial
+		if err := subject.Decode(a.JSON, resp); err != nil {
 			return nil, fmt.Errorf("%w: a response: %w", errAnswer, err)
 		}
-		if resp.Content == nil {
+		if resp.Partial != partial {
+			return nil, fmt.Errorf("%w: an answer does not set partial", errAnswer)
+		}
+		if resp.Content == nil || len(resp.Content.Parts) == 0 {
 			return nil, fmt.Errorf("%w: a response without content", errAnswer)
+		}
+		if resp.Content.Role == "" {
+			resp.Content.Role = genai.RoleModel
 		}
 		return responseSubject(resp), nil
 	}
@@ -139,11 +149,8 @@ func decodeResult(a abi.Answer) (abi.Subject, error) {
 		return resultSubject(map[string]any{"result": a.Text}), nil
 	}
 	var result map[string]any
-	if err := json.Unmarshal(a.JSON, &result); err != nil {
+	if err := subject.Decode(a.JSON, &result); err != nil {
 		return nil, fmt.Errorf("%w: a result: %w", errAnswer, err)
-	}
-	if result == nil {
-		return nil, fmt.Errorf("%w: a result is an object", errAnswer)
 	}
 	return resultSubject(result), nil
 }
