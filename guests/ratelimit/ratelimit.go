@@ -72,7 +72,27 @@ func (l *limiter) reserve(c *guest.Call) guest.Verdict {
 			return guest.Fail
 		}
 	}
+	if d.Wait > 0 {
+		if err := c.Op().Set(waitsUntil, strconv.FormatInt(int64(c.Elapsed()+d.Wait), 10)); err != nil {
+			return guest.Fail
+		}
+	}
 	return c.Wait(d.Wait) // goes on at once when there is nothing to wait for
+}
+
+// waitsUntil is the key under which an operation keeps when its wait is over,
+// in nanoseconds since it began.
+const waitsUntil = "waits until"
+
+// waits reports whether the wait is not over yet: a call that ends in it was
+// never made.
+func waits(c *guest.Call) bool {
+	text, found := c.Op().Get(waitsUntil)
+	if !found {
+		return false
+	}
+	until, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && int64(c.Elapsed()) < until
 }
 
 // outcome is how the model call of an AfterModel ended.
@@ -92,7 +112,8 @@ func failure(c *guest.Call) abi.Reason {
 }
 
 // end gives the reservation of a model call its due: nothing was spent when
-// nothing ran or the provider failed without a word on usage; what was spent
+// nothing ran, the caller left during the wait, or the provider failed without
+// a word on usage; what was spent
 // is charged as far as it is known; and where it is not, the estimate stays,
 // because the provider bills what it made. The error itself goes on, so that
 // who retries sees it.
@@ -110,7 +131,7 @@ func (l *limiter) end(c *guest.Call, how abi.Reason) guest.Verdict {
 		err = c.Release(id)
 	case usage.Known():
 		err = c.Settle(id, usage.Spent())
-	case how == abi.ReasonError:
+	case how == abi.ReasonError, waits(c):
 		err = c.Release(id)
 	default:
 		return guest.Continue

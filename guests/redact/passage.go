@@ -4,6 +4,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/abi/guest"
 )
 
@@ -46,8 +47,39 @@ func passageOf(leaves []guest.Leaf) passage {
 
 func (p passage) kind() string { return p.leaves[0].Kind.String() }
 
+// streams reports whether the passage is what models say piece by piece.
+func (p passage) streams() bool {
+	kind := p.leaves[0].Kind
+	return kind == abi.LeafText || kind == abi.LeafThought
+}
+
+// open is the index of the last leaf that the stream can go on with, -1 if
+// there is none.
+func (p passage) open() int {
+	i := len(p.leaves) - 1
+	for i >= 0 && p.leaves[i].Final {
+		i--
+	}
+	return i
+}
+
 // final reports whether nothing follows that could go on with the passage.
-func (p passage) final() bool { return p.leaves[len(p.leaves)-1].Final }
+func (p passage) final() bool { return p.open() < 0 }
+
+// holdable is how many bytes at the end of the passage the host can hold.
+func (p passage) holdable() int {
+	if i := p.open(); i >= 0 {
+		return p.leaves[i].Len
+	}
+	return 0
+}
+
+// hold keeps the last bytes of the passage back.
+func (p passage) hold(bytes int) {
+	if bytes > 0 {
+		p.leaves[p.open()].Hold(bytes)
+	}
+}
 
 // lookBehind is what the next passage of the stream has to know of what went
 // out: nothing, when nothing goes on with this one.
@@ -58,11 +90,10 @@ func (p passage) lookBehind(out string) string {
 	return out[max(0, len(out)-lookBehind):]
 }
 
-// mask puts the replacements in, each in the leaf where its span begins. The
-// spans count from so many bytes before the passage.
-func (p passage) mask(spans []span, before int) {
-	at := before // where the leaf begins
-	next := 0    // the first span that ends behind the leaf's begin
+// mask puts the replacements in, each in the leaf where its span begins.
+func (p passage) mask(spans []span) {
+	at := 0   // where the leaf begins
+	next := 0 // the first span that ends behind the leaf's begin
 	for _, leaf := range p.leaves {
 		end := at + leaf.Len
 		for i := next; i < len(spans) && spans[i].start < end; i++ {
@@ -77,14 +108,5 @@ func (p passage) mask(spans []span, before int) {
 			}
 		}
 		at = end
-	}
-}
-
-// hold keeps the last bytes of the passage back.
-func (p passage) hold(bytes int) {
-	for i := len(p.leaves) - 1; i >= 0 && bytes > 0; i-- {
-		n := min(bytes, p.leaves[i].Len)
-		p.leaves[i].Hold(n)
-		bytes -= n
 	}
 }

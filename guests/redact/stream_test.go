@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,30 +13,59 @@ import (
 	"github.com/hookhost/hookhost/abi/guest/guesttest"
 )
 
-// streamed is what a reader sees of a text that comes in chunks: the host
-// keeps what the hook holds, and puts it before the next chunk.
-func streamed(t require.TestingT, chunks ...string) string {
-	h := &guesttest.Host{}
-	seen, held := "", ""
-	for i, chunk := range chunks {
-		leaf := textLeaf("/0", held+chunk)
-		leaf.Final = i == len(chunks)-1
-		h.Leaves = []abi.Leaf{leaf}
-		v, ok := h.Call(hooks(), abi.OnModelChunk)
-		require.True(t, ok)
-		require.LessOrEqual(t, len(v.Holds), 1)
-		n := 0
-		for _, hold := range v.Holds {
-			n = hold.Bytes
-		}
-		cut := len(leaf.Text) - n
-		held = leaf.Text[cut:]
-		for _, e := range v.Edits {
-			require.LessOrEqual(t, e.End, cut, "nothing that is held is changed")
-		}
-		seen += strings.TrimSuffix(h.Texts()[0], held)
+// streamed is what a reader sees of a text that comes in chunks, each in one
+// part or more.
+func streamed(t require.TestingT, chunks ...[]string) string {
+	s := stream{t: t, host: &guesttest.Host{}}
+	for i, parts := range chunks {
+		s.chunk(parts, i == len(chunks)-1)
 	}
-	return seen + held
+	return s.seen
+}
+
+// stream does with chunks what the host does: it keeps what the hook holds of
+// the last leaf, and puts it before the next chunk.
+type stream struct {
+	t    require.TestingT
+	host *guesttest.Host
+	held string
+	seen string
+}
+
+func (s *stream) chunk(parts []string, end bool) {
+	s.host.Leaves = nil
+	open := 0
+	for i, part := range parts {
+		if i == 0 {
+			part = s.held + part
+		}
+		leaf := textLeaf("/"+strconv.Itoa(i), part)
+		leaf.Continues, leaf.Final = i > 0, true
+		s.host.Leaves = append(s.host.Leaves, leaf)
+		if part != "" {
+			open = i
+		}
+	}
+	s.host.Leaves[open].Final = end
+	v, ok := s.host.Call(hooks(), abi.OnModelChunk)
+	require.True(s.t, ok)
+	require.NotEqual(s.t, abi.Fail, v.Kind)
+	require.LessOrEqual(s.t, len(v.Holds), 1)
+	s.held = ""
+	for _, hold := range v.Holds {
+		last := s.host.Leaves[open].Text
+		s.held = last[len(last)-hold.Bytes:]
+	}
+	s.seen += strings.TrimSuffix(strings.Join(s.host.Texts(), ""), s.held)
+}
+
+// whole makes chunks of one part each.
+func whole(chunks ...string) [][]string {
+	var all [][]string
+	for _, chunk := range chunks {
+		all = append(all, []string{chunk})
+	}
+	return all
 }
 
 // texts are made of what rules look for, and what stands around it.
@@ -57,11 +87,18 @@ func texts() *rapid.Generator[string] {
 func TestAStreamReadsAsTheWholeDoesHoweverItIsCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := texts().Draw(t, "text")
-		var chunks []string
+		chunks := [][]string{nil}
 		runes := []rune(text)
-		for len(runes) > 0 {
-			n := rapid.IntRange(1, min(20, len(runes))).Draw(t, "n")
-			chunks, runes = append(chunks, string(runes[:n])), runes[n:]
+		for {
+			n := rapid.IntRange(0, min(20, len(runes))).Draw(t, "n")
+			last := &chunks[len(chunks)-1]
+			*last, runes = append(*last, string(runes[:n])), runes[n:]
+			if len(runes) == 0 {
+				break
+			}
+			if rapid.Bool().Draw(t, "next chunk") {
+				chunks = append(chunks, nil)
+			}
 		}
 		h := &guesttest.Host{Leaves: []abi.Leaf{textLeaf("/0", text)}}
 		_, ok := h.Call(hooks(), abi.AfterModel)
@@ -104,14 +141,14 @@ func overlong(text string) bool {
 
 func TestAStreamCutAnywhere(t *testing.T) {
 	const text = "Pay 4111 1111 1111 1111 or GB82 WEST 1234 5698 7654 32, ask jo@example.com. id 12345678-1234-4123-8046-129790155501 4222222222222"
-	whole := redacted(t, text)
-	require.Equal(t, "Pay [CARD] or [IBAN], ask [EMAIL]. id 12345678-1234-4123-8046-129790155501 [CARD]", whole)
+	want := redacted(t, text)
+	require.Equal(t, "Pay [CARD] or [IBAN], ask [EMAIL]. id 12345678-1234-4123-8046-129790155501 [CARD]", want)
 	for i := range len(text) {
 		for j := i; j < len(text); j += 7 {
-			require.Equal(t, whole, streamed(t, text[:i], text[i:j], text[j:]), "cut at %d and %d", i, j)
+			require.Equal(t, want, streamed(t, whole(text[:i], text[i:j], text[j:])...), "cut at %d and %d", i, j)
 		}
 	}
-	require.Equal(t, whole, streamed(t, strings.Split(text, "")...))
+	require.Equal(t, want, streamed(t, whole(strings.Split(text, "")...)...))
 }
 
 func TestOrdinaryWordsAreHeldNoLongerThanTheWordLasts(t *testing.T) {
@@ -121,13 +158,81 @@ func TestOrdinaryWordsAreHeldNoLongerThanTheWordLasts(t *testing.T) {
 	assert.Equal(t, abi.Verdict{Kind: abi.Continue}, v)
 }
 
-func TestAHoldReachesOverTheLeavesOfAPassage(t *testing.T) {
-	second := textLeaf("/1", "1111")
-	second.Continues = true
-	h := &guesttest.Host{Leaves: []abi.Leaf{textLeaf("/0", "card 4111 1111 "), second}}
-	v, ok := h.Call(hooks(), abi.OnModelChunk)
+func TestWhatHasToBeHeldOfAnEarlierLeafGoesOutWithTheNextChunk(t *testing.T) {
+	s := stream{t: t, host: &guesttest.Host{}}
+	s.chunk([]string{"ask ada@exam", "ple"}, false)
+	assert.Equal(t, "ask ", s.seen)
+	assert.Equal(t, "ple", s.held)
+	s.chunk([]string{".com", "", " 4111 1111 "}, false)
+	assert.Equal(t, "ask [EMAIL] ", s.seen)
+	s.chunk([]string{", bye"}, true)
+	assert.Equal(t, "ask [EMAIL] 4111 1111 , bye", s.seen)
+}
+
+func TestAnyBytesAreMaskedWithoutAFailure(t *testing.T) {
+	assert.Equal(t, "pay [CARD]\x80 now", redacted(t, "pay 4111111111111111\x80 now"))
+	assert.Equal(t, "\xc3[EMAIL]\xe2\x82", redacted(t, "\xc3jo@example.com\xe2\x82"))
+	assert.Equal(t, "\x80[CARD]\x80.", streamed(t, whole("\x80", "4111 1111", " 1111 1111\x80", ".")...))
+}
+
+func FuzzAnyBytesAreMaskedWithoutAFailure(f *testing.F) {
+	for _, seed := range []string{"pay 4111111111111111\x80 now", "4111\xc2|\xa01111|1", "a\xe2|\x80\x91@b.co", "\xf0\x9f|4111 1111 1111 1111\x98\x80"} {
+		f.Add(seed, false)
+		f.Add(seed, true)
+	}
+	f.Fuzz(func(t *testing.T, text string, parts bool) {
+		redacted(t, text)
+		pieces := strings.Split(text, "|")
+		if parts {
+			streamed(t, pieces, []string{""})
+		} else {
+			streamed(t, whole(pieces...)...)
+		}
+	})
+}
+
+// event is a text of an event after the hook, which saw chunks of some agents.
+func event(t *testing.T, text string, flags abi.Flags, agent string, chunksOf ...string) string {
+	t.Helper()
+	h := &guesttest.Host{}
+	for _, seen := range chunksOf {
+		h.Event = abi.Event{Agent: seen, Flags: abi.Partial}
+		h.Leaves = []abi.Leaf{textLeaf("/0", "seen")}
+		_, ok := h.Call(hooks(), abi.OnModelChunk)
+		require.True(t, ok)
+	}
+	h.Event = abi.Event{Agent: agent, Flags: flags}
+	argument := abi.Leaf{Kind: abi.LeafArgument, Role: abi.RoleModel, Pointer: "/1", Text: "jo@example.com"}
+	h.Leaves = []abi.Leaf{textLeaf("/0", text), argument}
+	_, ok := h.Call(hooks(), abi.OnEvent)
 	require.True(t, ok)
-	assert.Equal(t, []abi.Hold{{Pointer: "/1", Bytes: 4}, {Pointer: "/0", Bytes: 10}}, v.Holds)
+	require.Equal(t, "[EMAIL]", h.Texts()[1], "what no chunk shows is masked in every event")
+	return h.Texts()[0]
+}
+
+func TestTheEventOfAChunkThatWasSeenIsNotJudgedAgain(t *testing.T) {
+	const card = "4111111111111111"
+	assert.Equal(t, card, event(t, card, abi.Partial, "assistant", "assistant"), "it may stand behind x_")
+	assert.Equal(t, "[CARD]", event(t, card, abi.Partial, "script", "assistant"), "nobody saw it")
+	assert.Equal(t, "[CARD]", event(t, card, 0, "assistant", "assistant"), "it is whole")
+}
+
+func TestChunksAndTheirEventsReadAsTheFinalOne(t *testing.T) {
+	for _, text := range []string{"see x_4111111111111111 ok", "].4111111111111111", "12.4111111111111111 end", "a 4111 1111 1111 1111 b"} {
+		for cut := range len(text) {
+			s := stream{t: t, host: &guesttest.Host{Event: abi.Event{Agent: "assistant", Flags: abi.Partial}}}
+			joined := ""
+			for i, chunk := range []string{text[:cut], text[cut:]} {
+				from := len(s.seen)
+				s.chunk([]string{chunk}, i == 1)
+				s.host.Leaves = []abi.Leaf{textLeaf("/0", s.seen[from:])}
+				_, ok := s.host.Call(hooks(), abi.OnEvent)
+				require.True(t, ok)
+				joined += s.host.Texts()[0]
+			}
+			require.Equal(t, event(t, redacted(t, text), 0, "assistant", "assistant"), joined, "%q cut at %d", text, cut)
+		}
+	}
 }
 
 // masked applies the default rules to a text.

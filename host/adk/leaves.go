@@ -13,7 +13,6 @@ import (
 type parts struct {
 	protocol     func(call string) bool // calls that nothing may amend
 	readOnlyArgs bool                   // all calls are such
-	chunk, end   bool                   // of a stream; nothing follows
 }
 
 func walkRequest(q *request, protocol func(string) bool, emit func(abi.Leaf)) {
@@ -29,7 +28,14 @@ func walkRequest(q *request, protocol func(string) bool, emit func(abi.Leaf)) {
 }
 
 func walkResponse(resp *model.LLMResponse, emit func(abi.Leaf)) {
-	walkContent(resp.Content, "/content", parts{readOnlyArgs: true, chunk: resp.Partial, end: ends(resp)}, emit)
+	if resp.Partial {
+		open, all := openText(resp), emit
+		emit = func(l abi.Leaf) {
+			l.Final = l.Pointer != open
+			all(l)
+		}
+	}
+	walkContent(resp.Content, "/content", parts{readOnlyArgs: true}, emit)
 	walkRest(resp, emit)
 }
 
@@ -53,6 +59,26 @@ func walkRest(resp *model.LLMResponse, emit func(abi.Leaf)) {
 	if resp.ErrorMessage != "" {
 		emit(abi.Leaf{Kind: abi.LeafError, Pointer: "/errorMessage", Text: resp.ErrorMessage})
 	}
+	walkSources(resp, emit)
+}
+
+// walkSources lists what the provider's own search was asked and what it
+// cites. It is no text of the model: a chunk's text does not go on with it.
+func walkSources(resp *model.LLMResponse, emit func(abi.Leaf)) {
+	if g := resp.GroundingMetadata; g != nil {
+		asked := abi.Leaf{Kind: abi.LeafArgument, Role: abi.RoleModel}
+		walkScalars(g.ImageSearchQueries, "/groundingMetadata/imageSearchQueries", asked, emit)
+		walkScalars(g.RetrievalQueries, "/groundingMetadata/retrievalQueries", asked, emit)
+		walkScalars(g.WebSearchQueries, "/groundingMetadata/webSearchQueries", asked, emit)
+	}
+	if m := resp.CitationMetadata; m != nil {
+		for i, c := range m.Citations {
+			if c != nil && c.Title != "" {
+				at := subject.JoinIndex("/citationMetadata/citations", i) + "/title"
+				emit(abi.Leaf{Kind: abi.LeafResult, Role: abi.RoleModel, Pointer: at, Text: c.Title})
+			}
+		}
+	}
 }
 
 // walkContent lists what is to be read in a content, part by part.
@@ -64,7 +90,6 @@ func walkContent(c *genai.Content, pointer string, how parts, emit func(abi.Leaf
 	if c.Role == genai.RoleUser {
 		role = abi.RoleUser
 	}
-	last := lastText(c)
 	for i, p := range c.Parts {
 		if p == nil {
 			continue
@@ -73,8 +98,7 @@ func walkContent(c *genai.Content, pointer string, how parts, emit func(abi.Leaf
 		if isText(p) {
 			emit(abi.Leaf{
 				Kind: textKind(p), Role: role, Pointer: at + "/text", Text: p.Text,
-				Continues: i > 0 && c.Parts[i-1] != nil && isText(c.Parts[i-1]) && c.Parts[i-1].Thought == p.Thought,
-				Final:     how.chunk && (how.end || i != last),
+				Continues: continues(c, i),
 			})
 		}
 		walkPart(p, at, role, how, emit)
@@ -86,6 +110,12 @@ func walkPart(p *genai.Part, at string, role abi.LeafRole, how parts, emit func(
 		leaf := abi.Leaf{Kind: abi.LeafArgument, Role: role}
 		leaf.ReadOnly = how.readOnlyArgs || how.protocol != nil && how.protocol(call.Name)
 		walkScalars(call.Args, at+"/functionCall/args", leaf, emit)
+		for i, arg := range call.PartialArgs { // of a call that is streamed
+			if arg != nil && arg.StringValue != "" {
+				leaf.Pointer, leaf.Text = subject.JoinIndex(at+"/functionCall/partialArgs", i)+"/stringValue", arg.StringValue
+				emit(leaf)
+			}
+		}
 	}
 	if result := p.FunctionResponse; result != nil {
 		leaf := abi.Leaf{Kind: abi.LeafResult, Role: role}
@@ -131,11 +161,25 @@ func textKind(p *genai.Part) abi.LeafKind {
 	return abi.LeafText
 }
 
-// lastText is the index of the last part if it is a text that more can follow,
-// else -1.
-func lastText(c *genai.Content) int {
-	if n := len(c.Parts) - 1; n >= 0 && c.Parts[n] != nil && isText(c.Parts[n]) {
-		return n
+// continues reports whether a text goes on with the part before it.
+func continues(c *genai.Content, i int) bool {
+	return i > 0 && c.Parts[i-1] != nil && isText(c.Parts[i-1]) && c.Parts[i-1].Thought == c.Parts[i].Thought
+}
+
+// openText is the pointer of the text that the next chunk can go on with,
+// empty if there is none: the last part, or where that is an empty text the
+// one that it goes on with.
+func openText(resp *model.LLMResponse) string {
+	if ends(resp) || resp.Content == nil {
+		return ""
 	}
-	return -1
+	c := resp.Content
+	i := len(c.Parts) - 1
+	if i < 0 || c.Parts[i] == nil || !isText(c.Parts[i]) {
+		return ""
+	}
+	for c.Parts[i].Text == "" && continues(c, i) {
+		i--
+	}
+	return subject.JoinIndex("/content/parts", i) + "/text"
 }

@@ -113,7 +113,9 @@ func TestLeavesOfAResponse(t *testing.T) {
 			{Text: "sure"}, {FunctionCall: &genai.FunctionCall{Name: "pay", Args: map[string]any{"card": "4111"}}},
 		}},
 		InputTranscription: &genai.Transcription{Text: "heard"}, OutputTranscription: &genai.Transcription{Text: "said"},
-		ErrorMessage: "went wrong",
+		ErrorMessage:      "went wrong",
+		GroundingMetadata: &genai.GroundingMetadata{WebSearchQueries: []string{"who is jo"}, RetrievalQueries: []string{"jo"}},
+		CitationMetadata:  &genai.CitationMetadata{Citations: []*genai.Citation{nil, {Title: "On Jo", URI: "https://example.com"}, {}}},
 	}
 	assert.Equal(t, []string{
 		`text model /content/parts/0/text "sure"`,
@@ -121,6 +123,9 @@ func TestLeavesOfAResponse(t *testing.T) {
 		`transcription user /inputTranscription/text "heard"`,
 		`transcription model /outputTranscription/text "said"`,
 		`error /errorMessage "went wrong"`,
+		`argument model /groundingMetadata/retrievalQueries/0 "jo"`,
+		`argument model /groundingMetadata/webSearchQueries/0 "who is jo"`,
+		`result model /citationMetadata/citations/1/title "On Jo"`,
 	}, list(responseSubject(resp)), "the tool gets what the response holds, so arguments are read-only")
 }
 
@@ -135,6 +140,41 @@ func TestOnlyTheEndOfAChunkCanBeHeld(t *testing.T) {
 	assert.Equal(t, []string{`text model /content/parts/0/text "hi" final`}, chunk("", said, &genai.Part{FunctionCall: &genai.FunctionCall{}}), "a call follows")
 	assert.Equal(t, []string{`text model /content/parts/0/text "hi" final`}, chunk(genai.FinishReasonStop, said), "a real finish reason")
 	assert.Equal(t, []string{`text model /content/parts/0/text "hi"`}, chunk(genai.FinishReasonUnspecified, said), "which this is not, nor TurnComplete")
+	assert.Equal(t, []string{`text model /content/parts/0/text "hi"`, `text model /content/parts/1/text "" continues final`},
+		chunk("", said, &genai.Part{ThoughtSignature: []byte{1}}), "an empty text holds nothing, so the one before it does")
+	assert.Equal(t, []string{`thought model /content/parts/0/text "hm" final`, `text model /content/parts/1/text ""`}, chunk("", thought, &genai.Part{}))
+	assert.Equal(t, []string{`code model /content/parts/0/executableCode/code "1" final`, `transcription model /outputTranscription/text "said" final`},
+		list(responseSubject(&model.LLMResponse{
+			Partial:             true,
+			Content:             &genai.Content{Role: "model", Parts: []*genai.Part{{ExecutableCode: &genai.ExecutableCode{Code: "1"}}}},
+			OutputTranscription: &genai.Transcription{Text: "said"},
+		})), "nothing but texts of the model is held")
+}
+
+func TestArgumentsThatAreStreamed(t *testing.T) {
+	resp := model.LLMResponse{Partial: true, Content: &genai.Content{Role: "model", Parts: []*genai.Part{{FunctionCall: &genai.FunctionCall{
+		Name: "pay", WillContinue: genai.Ptr(true),
+		PartialArgs: []*genai.PartialArg{{JsonPath: "$.ok", BoolValue: genai.Ptr(true)}, nil, {JsonPath: "$.card", StringValue: "4111"}},
+	}}}}}
+	const arg = "/content/parts/0/functionCall/partialArgs/2/stringValue"
+	assert.Equal(t, []string{`argument model ` + arg + ` "4111" final read-only`}, list(responseSubject(&resp)))
+
+	ev := eventSubject(&session.Event{LLMResponse: resp}, protocol)
+	require.Equal(t, []string{`argument model ` + arg + ` "4111"`}, list(ev), "in the event it can be amended")
+	amended, err := ev.Apply([]abi.Edit{{Op: abi.EditSplice, Pointer: arg, End: 4, Text: "[CARD]"}})
+	require.NoError(t, err)
+	got := amended.Value().(*session.Event).Content.Parts[0].FunctionCall.PartialArgs[2]
+	assert.Equal(t, &genai.PartialArg{JsonPath: "$.card", StringValue: "[CARD]"}, got)
+	assert.Equal(t, "4111", resp.Content.Parts[0].FunctionCall.PartialArgs[2].StringValue)
+}
+
+func TestCitationsOfAnEventAreAmended(t *testing.T) {
+	shared := &genai.CitationMetadata{Citations: []*genai.Citation{{Title: "On Jo"}}}
+	ev := eventSubject(&session.Event{LLMResponse: model.LLMResponse{CitationMetadata: shared}}, protocol)
+	amended, err := ev.Apply([]abi.Edit{{Op: abi.EditSplice, Pointer: "/citationMetadata/citations/0/title", Start: 3, End: 5, Text: "X"}})
+	require.NoError(t, err)
+	assert.Equal(t, "On X", amended.Value().(*session.Event).CitationMetadata.Citations[0].Title)
+	assert.Equal(t, "On Jo", shared.Citations[0].Title)
 }
 
 func TestLeavesOfAnEvent(t *testing.T) {

@@ -107,9 +107,16 @@ func (c *Call) LeafSplice(index, start, end int32, text string) int32 {
 	return abi.OK
 }
 
-// between reports whether no character is cut at an offset.
+// between reports whether no character is cut at an offset. A byte that is
+// part of none, because the text is not UTF-8 there, can be parted from any
+// other.
 func between(text string, offset int32) bool {
-	return int(offset) == len(text) || utf8.RuneStart(text[offset])
+	for start := max(0, int(offset)-utf8.UTFMax+1); start < int(offset); start++ {
+		if _, size := utf8.DecodeRuneInString(text[start:]); start+size > int(offset) {
+			return false
+		}
+	}
+	return true
 }
 
 // place finds where a span goes among the sorted ones.

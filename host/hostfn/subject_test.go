@@ -12,6 +12,7 @@ import (
 
 	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/host/hostfn"
+	"github.com/hookhost/hookhost/host/internal/fake"
 )
 
 func TestHeadHasTheNumbersOfTheEvent(t *testing.T) {
@@ -92,6 +93,19 @@ func TestSplicesThatDoNotFitAreRefused(t *testing.T) {
 			require.EqualValues(t, abi.OK, c.LeafSplice(0, 1, 4, "-"))
 			assert.Equal(t, tt.code, c.LeafSplice(tt.index, tt.start, tt.end, tt.text))
 		})
+	}
+}
+
+func TestBytesThatAreNoCharacterCanBeParted(t *testing.T) {
+	b := newBench(t)
+	const broken = "a\x80\x80\xc3ü\xe2\x82"
+	for _, tt := range []struct {
+		at   int32
+		code abi.Code
+	}{{1, abi.OK}, {2, abi.OK}, {3, abi.OK}, {4, abi.OK}, {5, abi.BadArgument}, {6, abi.OK}, {7, abi.OK}, {8, abi.OK}} {
+		b.ev.Subject = &fake.Subject{Texts: []abi.Leaf{{Kind: abi.LeafText, Pointer: "/a", Text: broken}}}
+		c := b.call()
+		assert.Equal(t, tt.code, c.LeafSplice(0, tt.at, tt.at, "x"), "between %q and %q", broken[:tt.at], broken[tt.at:])
 	}
 }
 

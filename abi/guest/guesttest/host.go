@@ -149,9 +149,16 @@ func giveInt64(out []byte, n int64) int32 {
 	return give(out, string(binary.LittleEndian.AppendUint64(nil, uint64(n))))
 }
 
-// between reports whether no character is cut at an offset.
+// between reports whether no character is cut at an offset. A byte that is
+// part of none, because the text is not UTF-8 there, can be parted from any
+// other.
 func between(text string, at int32) bool {
-	return int(at) == len(text) || utf8.RuneStart(text[at])
+	for start := max(0, int(at)-utf8.UTFMax+1); start < int(at); start++ {
+		if _, size := utf8.DecodeRuneInString(text[start:]); start+size > int(at) {
+			return false
+		}
+	}
+	return true
 }
 
 func validText(texts ...string) bool {
