@@ -56,8 +56,8 @@ func TestDeniedRunSaysWhatTheStageAnswered(t *testing.T) {
 		"an image":          {abi.Answer{JSON: []byte(`{"parts":[{"inlineData":{"mimeType":"image/png","data":"AQID"}}]}`)}, []*genai.Part{image}},
 		"two texts":         {abi.Answer{JSON: []byte(`{"parts":[{"text":"Not"},{"text":"now"}]}`)}, []*genai.Part{{Text: "Not"}, {Text: "now"}}},
 		"a text":            {abi.Answer{Text: "Not now"}, []*genai.Part{{Text: "Not now"}}},
-		"nothing":           {abi.Answer{JSON: []byte(`{}`)}, []*genai.Part{{Text: declined}}},
-		"a part of nothing": {abi.Answer{JSON: []byte(`{"parts":[{},null]}`)}, []*genai.Part{{Text: declined}}},
+		"no content":        {abi.Answer{JSON: []byte(`{}`)}, []*genai.Part{{Text: "not available"}}}, // no answer: the stage failed
+		"a part of nothing": {abi.Answer{JSON: []byte(`{"parts":[{}]}`)}, []*genai.Part{{Text: declined}}},
 		"blanks":            {abi.Answer{Text: " \n"}, []*genai.Part{{Text: declined}}},
 		"a thought":         {abi.Answer{JSON: []byte(`{"parts":[{"text":"hm","thought":true}]}`)}, []*genai.Part{{Text: declined}}},
 		"an empty refusal":  {abi.Answer{Refusal: &abi.Refusal{Code: "test.no"}}, []*genai.Part{{Text: declined}}},
