@@ -50,6 +50,7 @@ const (
 	Partial                     // a chunk
 	Cancelled                   // the run's context is done
 	Resumed                     // the run goes on after a pause for a human
+	NotBegun                    // at Close: it ended before any model, agent or tool ran
 )
 
 // Has reports whether all flags of x are set.
@@ -159,8 +160,9 @@ type Scope interface {
 
 // Ending is how a scope ended, for those who own something in it.
 type Ending struct {
-	Reason Reason
-	Usage  Usage
+	Reason   Reason
+	Usage    Usage
+	NotBegun bool // no model, agent or tool ran
 }
 
 // Subject is the value that a hook is about, seen as a JSON document. It is

@@ -801,3 +801,31 @@ func TestAReleaseThatPanicsKeepsNoneOfTheOthers(t *testing.T) {
 	runs, _ := w.ledger.Open()
 	assert.Zero(t, runs)
 }
+
+func TestAnOperationThatItsBeforeHookKeptFromRunningHasNotBegun(t *testing.T) {
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, c := range map[string]struct {
+		verdict abi.Verdict
+		ctx     context.Context
+		want    bool
+	}{
+		"refused":                   {abi.Verdict{Kind: abi.Respond, Answer: abi.Answer{Refusal: &abi.Refusal{Code: "no", Text: "no"}}}, context.Background(), true},
+		"the caller left before it": {abi.Verdict{Kind: abi.Continue}, cancelled, true},
+		"it ran":                    {abi.Verdict{Kind: abi.Continue}, context.Background(), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := responder("s").at(abi.BeforeModel, func(context.Context, *abi.Event) (abi.Verdict, error) { return c.verdict, nil })
+			w := chainOf(t, s)
+			r := w.begin()
+			op := w.open(r, abi.OpModel)
+			var end abi.Ending
+			op.Own("reservation", func(_ context.Context, e abi.Ending) { end = e })
+
+			op.Dispatch(c.ctx, abi.BeforeModel, event(abi.BeforeModel, "question"))
+			r.Finish(context.Background(), true)
+
+			assert.Equal(t, c.want, end.NotBegun)
+		})
+	}
+}

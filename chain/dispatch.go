@@ -122,7 +122,7 @@ func (op *Op) before(ctx context.Context, ev *abi.Event) Outcome {
 // itself still gets its after_run.
 func (op *Op) cancel(ctx context.Context) {
 	if op.kind != abi.OpRun {
-		op.End(ctx, abi.ReasonCancelled)
+		op.endBefore(ctx, abi.ReasonCancelled)
 	}
 }
 
@@ -150,7 +150,7 @@ func (op *Op) answered(ctx context.Context, h abi.Hook, out Outcome) {
 		if out.Denial != nil {
 			op.run.stop(*out.Denial)
 		}
-		op.End(ctx, reason)
+		op.endBefore(ctx, reason)
 	}
 }
 

@@ -21,6 +21,7 @@ type Op struct {
 	mu         sync.Mutex
 	marks      []mark // by stage
 	closed     bool
+	notBegun   bool // ended by its before-hook
 	reason     abi.Reason
 	usage      abi.Usage
 	firstChunk time.Duration
@@ -132,6 +133,14 @@ func (op *Op) settle(i int) bool {
 	return op.marks[i]&markEntered != 0
 }
 
+// endBefore ends an operation whose before-hook kept it from running.
+func (op *Op) endBefore(ctx context.Context, reason abi.Reason) {
+	op.mu.Lock()
+	op.notBegun = true
+	op.mu.Unlock()
+	op.End(ctx, reason)
+}
+
 // End closes the operation: every stage that entered it and has not been
 // closed gets its close, and what is owned in it is released.
 func (op *Op) End(ctx context.Context, reason abi.Reason) {
@@ -141,7 +150,7 @@ func (op *Op) End(ctx context.Context, reason abi.Reason) {
 		return
 	}
 	op.closed, op.reason = true, reason
-	end := abi.Ending{Reason: reason, Usage: op.usage}
+	end := abi.Ending{Reason: reason, Usage: op.usage, NotBegun: op.notBegun}
 	op.tails = nil
 	op.mu.Unlock()
 
@@ -178,6 +187,9 @@ func (op *Op) closeStages(ctx context.Context, reason abi.Reason) {
 		}
 		ev := op.event(abi.Close, abi.Event{Reason: reason})
 		ev.Flags |= abi.Entered
+		if op.notBegun {
+			ev.Flags |= abi.NotBegun
+		}
 		op.run.call(ctx, e, op, ev)
 	}
 }

@@ -239,6 +239,7 @@ func TestAWaitEndsWhenTheCallerGoesAway(t *testing.T) {
 
 	assert.True(t, out.Cancelled)
 	assert.Equal(t, []string{"before_model", "close model cancelled"}, limit.calls())
+	assert.True(t, limit.last(t, abi.Close).Flags.Has(abi.NotBegun), "no model was called")
 	assert.Empty(t, behind.calls(), "who had not entered is not told")
 	assert.True(t, op.Closed())
 }

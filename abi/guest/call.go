@@ -52,6 +52,10 @@ func (c *Call) Partial() bool { return c.flag(abi.Partial) }
 // Cancelled reports whether the caller went away.
 func (c *Call) Cancelled() bool { return c.flag(abi.Cancelled) }
 
+// NotBegun reports, at Close, whether the operation ended before any model,
+// agent or tool ran: it was answered, refused, or left by the caller.
+func (c *Call) NotBegun() bool { return c.flag(abi.NotBegun) }
+
 // Resumed reports whether the run goes on after a pause for a human.
 func (c *Call) Resumed() bool { return c.flag(abi.Resumed) }
 

@@ -72,27 +72,7 @@ func (l *limiter) reserve(c *guest.Call) guest.Verdict {
 			return guest.Fail
 		}
 	}
-	if d.Wait > 0 {
-		if err := c.Op().Set(waitsUntil, strconv.FormatInt(int64(c.Elapsed()+d.Wait), 10)); err != nil {
-			return guest.Fail
-		}
-	}
 	return c.Wait(d.Wait) // goes on at once when there is nothing to wait for
-}
-
-// waitsUntil is the key under which an operation keeps when its wait is over,
-// in nanoseconds since it began.
-const waitsUntil = "waits until"
-
-// waits reports whether the wait is not over yet: a call that ends in it was
-// never made.
-func waits(c *guest.Call) bool {
-	text, found := c.Op().Get(waitsUntil)
-	if !found {
-		return false
-	}
-	until, err := strconv.ParseInt(text, 10, 64)
-	return err == nil && int64(c.Elapsed()) < until
 }
 
 // outcome is how the model call of an AfterModel ended.
@@ -112,10 +92,10 @@ func failure(c *guest.Call) abi.Reason {
 }
 
 // end gives the reservation of a model call its due: nothing was spent when
-// nothing ran, the caller left during the wait, or the provider failed without
-// a word on usage; what was spent
-// is charged as far as it is known; and where it is not, the estimate stays,
-// because the provider bills what it made. The error itself goes on, so that
+// nothing ran, as when the caller left during the wait, or when the provider
+// failed without a word on usage; what was spent is charged as far as it is
+// known; and where it is not, the estimate stays, because the provider bills
+// what it made. The error itself goes on, so that
 // who retries sees it.
 //
 // The value is never held up for this. A settlement that the store did not
@@ -127,11 +107,11 @@ func (l *limiter) end(c *guest.Call, how abi.Reason) guest.Verdict {
 	}
 	var err error
 	switch usage := c.Usage(); {
-	case how == abi.ReasonAnswered, how == abi.ReasonRefused:
+	case c.NotBegun(), how == abi.ReasonAnswered, how == abi.ReasonRefused:
 		err = c.Release(id)
 	case usage.Known():
 		err = c.Settle(id, usage.Spent())
-	case how == abi.ReasonError, waits(c):
+	case how == abi.ReasonError:
 		err = c.Release(id)
 	default:
 		return guest.Continue

@@ -88,17 +88,19 @@ func TestArgumentsAmendedForTheToolReachNobodyElse(t *testing.T) {
 			FunctionCall: &genai.FunctionCall{ID: call.ID, Name: call.Name, Args: map[string]any{"order": "A-1", "card": "<CARD_1>"}},
 		}}}}
 	}
-	respond := once(func(*abi.Event) (abi.Verdict, error) {
-		doc, err := json.Marshal(calling())
-		return abi.Verdict{Kind: abi.Respond, Answer: abi.Answer{JSON: doc}}, err
-	})
+	responds := func() does {
+		return once(func(*abi.Event) (abi.Verdict, error) {
+			doc, err := json.Marshal(calling())
+			return abi.Verdict{Kind: abi.Respond, Answer: abi.Answer{JSON: doc}}, err
+		})
+	}
 	for name, origin := range map[string]struct {
 		stage native
 		each  func(*llmagent.Config)
 	}{
 		"the model":                    {},
-		"a stage in the model's place": {stage: native{abi.BeforeModel: respond}},
-		"a stage after the model":      {stage: native{abi.AfterModel: respond}},
+		"a stage in the model's place": {stage: native{abi.BeforeModel: responds()}},
+		"a stage after the model":      {stage: native{abi.AfterModel: responds()}},
 		"a stage that edits another argument": {stage: native{abi.AfterModel: once(func(ev *abi.Event) (abi.Verdict, error) {
 			edit := abi.Edit{Op: abi.EditReplace, Pointer: "/content/parts/0/functionCall/args/order", Value: []byte(`"A-1"`)}
 			return abi.Verdict{Kind: abi.Amend, Edits: []abi.Edit{edit}}, nil

@@ -175,6 +175,9 @@ func (s *Services) finish(ctx context.Context, t *charge, ending abi.Ending) {
 // spent says what a reservation comes to by how its operation ended. Where it
 // is not known the estimate stays charged.
 func (p part) spent(ending abi.Ending) (actual int64, known bool) {
+	if ending.NotBegun {
+		return 0, true
+	}
 	if p.tokens && ending.Usage.Known() && ending.Reason != abi.ReasonAnswered && ending.Reason != abi.ReasonRefused {
 		return ending.Usage.Spent(), true
 	}

@@ -87,16 +87,17 @@ func TestWhatAReservationBecomes(t *testing.T) {
 		ending  abi.Ending
 		balance int64
 	}{
-		"answered":                {abi.Ending{Reason: abi.ReasonAnswered}, 1000},
-		"answered from a cache":   {abi.Ending{Reason: abi.ReasonAnswered, Usage: usage}, 1000},
-		"refused":                 {abi.Ending{Reason: abi.ReasonRefused}, 1000},
-		"an error":                {abi.Ending{Reason: abi.ReasonError}, 1000},
-		"an error with usage":     {abi.Ending{Reason: abi.ReasonError, Usage: usage}, 930},
-		"cancelled":               {abi.Ending{Reason: abi.ReasonCancelled}, 400},
-		"cancelled after a chunk": {abi.Ending{Reason: abi.ReasonCancelled, Usage: usage}, 930},
-		"ended":                   {abi.Ending{Reason: abi.ReasonEnded}, 400},
-		"done":                    {abi.Ending{Reason: abi.ReasonDone}, 400},
-		"done with usage":         {abi.Ending{Reason: abi.ReasonDone, Usage: usage}, 930},
+		"answered":                  {abi.Ending{Reason: abi.ReasonAnswered}, 1000},
+		"answered from a cache":     {abi.Ending{Reason: abi.ReasonAnswered, Usage: usage}, 1000},
+		"refused":                   {abi.Ending{Reason: abi.ReasonRefused}, 1000},
+		"an error":                  {abi.Ending{Reason: abi.ReasonError}, 1000},
+		"an error with usage":       {abi.Ending{Reason: abi.ReasonError, Usage: usage}, 930},
+		"cancelled":                 {abi.Ending{Reason: abi.ReasonCancelled}, 400},
+		"cancelled before it began": {abi.Ending{Reason: abi.ReasonCancelled, NotBegun: true}, 1000},
+		"cancelled after a chunk":   {abi.Ending{Reason: abi.ReasonCancelled, Usage: usage}, 930},
+		"ended":                     {abi.Ending{Reason: abi.ReasonEnded}, 400},
+		"done":                      {abi.Ending{Reason: abi.ReasonDone}, 400},
+		"done with usage":           {abi.Ending{Reason: abi.ReasonDone, Usage: usage}, 930},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, "limit:tokens")
