@@ -3,6 +3,7 @@ package chain
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/hookhost/hookhost/abi"
 )
@@ -22,6 +23,12 @@ type Outcome struct {
 // context; all that comes after an operation began has to be heard, also when
 // the caller is gone.
 func (op *Op) Dispatch(ctx context.Context, h abi.Hook, with abi.Event) Outcome {
+	if ctx.Err() != nil {
+		op.run.cut.Store(true)
+	}
+	if !op.run.chain.Wants(h) && op.passes(h, with.Usage) {
+		return Outcome{}
+	}
 	op.run.enter()
 	defer op.run.leave(context.WithoutCancel(ctx))
 	if h == abi.BeforeModel {
@@ -30,7 +37,6 @@ func (op *Op) Dispatch(ctx context.Context, h abi.Hook, with abi.Event) Outcome 
 	ev := op.event(h, with)
 	if ctx.Err() != nil {
 		ev.Flags |= abi.Cancelled
-		op.run.cut.Store(true)
 	}
 	switch h {
 	case abi.BeforeRun, abi.BeforeAgent, abi.BeforeModel, abi.BeforeTool:
@@ -39,6 +45,33 @@ func (op *Op) Dispatch(ctx context.Context, h abi.Hook, with abi.Event) Outcome 
 		return op.chunk(context.WithoutCancel(ctx), ev)
 	default:
 		return op.after(context.WithoutCancel(ctx), ev)
+	}
+}
+
+// passes is all there is to do at a hook that no stage asks for and that ends
+// nothing. It reports false for the others.
+func (op *Op) passes(h abi.Hook, usage abi.Usage) bool {
+	switch h {
+	case abi.OnUserMessage, abi.OnEvent:
+	case abi.OnModelChunk:
+		op.mu.Lock()
+		op.saw(h, usage, op.run.ledger.clock.Now().Sub(op.began))
+		op.mu.Unlock()
+	default:
+		return false
+	}
+	op.run.touch()
+	return true
+}
+
+// saw keeps what a response tells of its call. The last figure that was seen
+// is the figure. It wants the lock.
+func (op *Op) saw(h abi.Hook, usage abi.Usage, elapsed time.Duration) {
+	if op.kind == abi.OpModel && op.firstChunk == 0 && (h == abi.OnModelChunk || h == abi.AfterModel) {
+		op.firstChunk = max(elapsed, 1)
+	}
+	if usage.Known() {
+		op.usage = usage
 	}
 }
 
@@ -63,15 +96,8 @@ func (op *Op) event(h abi.Hook, with abi.Event) *abi.Event {
 
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	if op.kind == abi.OpModel && op.firstChunk == 0 && (h == abi.OnModelChunk || h == abi.AfterModel) {
-		op.firstChunk = max(ev.Elapsed, 1)
-	}
-	ev.FirstChunk = op.firstChunk
-	if ev.Usage.Known() {
-		op.usage = ev.Usage
-	} else {
-		ev.Usage = op.usage // the last figure that was seen is the figure
-	}
+	op.saw(h, ev.Usage, ev.Elapsed)
+	ev.FirstChunk, ev.Usage = op.firstChunk, op.usage
 	if op.closed && h != abi.Close {
 		ev.Flags |= abi.Late
 	}
