@@ -51,6 +51,7 @@ const (
 	Cancelled                   // the run's context is done
 	Resumed                     // the run goes on after a pause for a human
 	NotBegun                    // at Close: it ended before any model, agent or tool ran
+	Streamed                    // at OnEvent: a chunk whose text is as it left OnModelChunk
 )
 
 // Has reports whether all flags of x are set.

@@ -52,6 +52,10 @@ func (c *Call) Partial() bool { return c.flag(abi.Partial) }
 // Cancelled reports whether the caller went away.
 func (c *Call) Cancelled() bool { return c.flag(abi.Cancelled) }
 
+// Streamed reports, at OnEvent, whether the text of a chunk is as it left
+// OnModelChunk. What somebody changed since, or no model hook saw, is not.
+func (c *Call) Streamed() bool { return c.flag(abi.Streamed) }
+
 // NotBegun reports, at Close, whether the operation ended before any model,
 // agent or tool ran: it was answered, refused, or left by the caller.
 func (c *Call) NotBegun() bool { return c.flag(abi.NotBegun) }

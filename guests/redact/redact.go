@@ -32,13 +32,12 @@ func (r *redactor) whole(c *guest.Call) guest.Verdict {
 	return c.Done()
 }
 
-// event masks what the session keeps. The texts of a stream that were seen as
-// chunks stay: what stands before them decides what they are, and it is not
-// there any more. The pieces of an agent that calls no model nobody has seen.
+// event masks what the session keeps. The texts of a stream that are as they
+// left the chunk hook stay: what stood before them decided what they are, and
+// it is not there any more.
 func (r *redactor) event(c *guest.Call) guest.Verdict {
-	_, streams := c.Run().Get(chunksOf + c.Agent())
 	for p := range passages(c) {
-		if c.Partial() && streams && p.streams() {
+		if c.Streamed() && p.streams() {
 			continue
 		}
 		p.mask(findAll(r.rules, p.text, 0))
@@ -46,15 +45,10 @@ func (r *redactor) event(c *guest.Call) guest.Verdict {
 	return c.Done()
 }
 
-// chunksOf and the name of an agent are the key in the state of the run which
-// says that the agent's chunks are seen.
-const chunksOf = "chunks of "
-
 // chunk masks a piece of a stream. The end that may become a match with what
 // follows is held back, and the end of what goes out is remembered: what
 // stands before a number decides whether it is one.
 func (r *redactor) chunk(c *guest.Call) guest.Verdict {
-	c.Run().Set(chunksOf+c.Agent(), "") // where it is not kept the event is masked once more
 	for p := range passages(c) {
 		b := backlogOf(c, p.kind())
 		text := b.before + b.carried + p.text

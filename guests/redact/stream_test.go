@@ -191,19 +191,11 @@ func FuzzAnyBytesAreMaskedWithoutAFailure(f *testing.F) {
 	})
 }
 
-// event is a text of an event after the hook, which saw chunks of some agents.
-func event(t *testing.T, text string, flags abi.Flags, agent string, chunksOf ...string) string {
+// event is a text of an event after the hook.
+func event(t *testing.T, text string, flags abi.Flags) string {
 	t.Helper()
-	h := &guesttest.Host{}
-	for _, seen := range chunksOf {
-		h.Event = abi.Event{Agent: seen, Flags: abi.Partial}
-		h.Leaves = []abi.Leaf{textLeaf("/0", "seen")}
-		_, ok := h.Call(hooks(), abi.OnModelChunk)
-		require.True(t, ok)
-	}
-	h.Event = abi.Event{Agent: agent, Flags: flags}
 	argument := abi.Leaf{Kind: abi.LeafArgument, Role: abi.RoleModel, Pointer: "/1", Text: "jo@example.com"}
-	h.Leaves = []abi.Leaf{textLeaf("/0", text), argument}
+	h := &guesttest.Host{Event: abi.Event{Flags: flags}, Leaves: []abi.Leaf{textLeaf("/0", text), argument}}
 	_, ok := h.Call(hooks(), abi.OnEvent)
 	require.True(t, ok)
 	require.Equal(t, "[EMAIL]", h.Texts()[1], "what no chunk shows is masked in every event")
@@ -212,15 +204,15 @@ func event(t *testing.T, text string, flags abi.Flags, agent string, chunksOf ..
 
 func TestTheEventOfAChunkThatWasSeenIsNotJudgedAgain(t *testing.T) {
 	const card = "4111111111111111"
-	assert.Equal(t, card, event(t, card, abi.Partial, "assistant", "assistant"), "it may stand behind x_")
-	assert.Equal(t, "[CARD]", event(t, card, abi.Partial, "script", "assistant"), "nobody saw it")
-	assert.Equal(t, "[CARD]", event(t, card, 0, "assistant", "assistant"), "it is whole")
+	assert.Equal(t, card, event(t, card, abi.Partial|abi.Streamed), "it may stand behind x_")
+	assert.Equal(t, "[CARD]", event(t, card, abi.Partial), "nobody saw it, or somebody changed it since")
+	assert.Equal(t, "[CARD]", event(t, card, 0), "it is whole")
 }
 
 func TestChunksAndTheirEventsReadAsTheFinalOne(t *testing.T) {
 	for _, text := range []string{"see x_4111111111111111 ok", "].4111111111111111", "12.4111111111111111 end", "a 4111 1111 1111 1111 b"} {
 		for cut := range len(text) {
-			s := stream{t: t, host: &guesttest.Host{Event: abi.Event{Agent: "assistant", Flags: abi.Partial}}}
+			s := stream{t: t, host: &guesttest.Host{Event: abi.Event{Flags: abi.Partial | abi.Streamed}}}
 			joined := ""
 			for i, chunk := range []string{text[:cut], text[cut:]} {
 				from := len(s.seen)
@@ -230,7 +222,7 @@ func TestChunksAndTheirEventsReadAsTheFinalOne(t *testing.T) {
 				require.True(t, ok)
 				joined += s.host.Texts()[0]
 			}
-			require.Equal(t, event(t, redacted(t, text), 0, "assistant", "assistant"), joined, "%q cut at %d", text, cut)
+			require.Equal(t, event(t, redacted(t, text), 0), joined, "%q cut at %d", text, cut)
 		}
 	}
 }

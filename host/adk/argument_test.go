@@ -182,6 +182,19 @@ func TestArgumentsOfAConfirmedCallAreAmendedOnceAndForTheToolAlone(t *testing.T)
 	assert.NotContains(t, string(delivered), `"args":{"order":"REAL"`, "the client's, of the turn before")
 }
 
+func TestACallWithoutArgumentsCannotBeGivenAny(t *testing.T) {
+	add := func(*abi.Event) (abi.Verdict, error) {
+		return abi.Verdict{Kind: abi.Amend, Edits: []abi.Edit{{Op: abi.EditReplace, Pointer: "", Value: []byte(`{"order":"A-1"}`)}}}, nil
+	}
+	c := newChained(t, demo.LLM, native{abi.BeforeTool: add},
+		demo.Reply{Calls: []demo.Call{{ID: "c1", Name: "lookup"}}}, demo.Reply{Text: "done"})
+
+	require.NoError(t, c.say("hi").Err())
+
+	assert.Equal(t, map[string]any{"error": "The service is not available. Please try again shortly."}, c.result("lookup"))
+	assert.Empty(t, c.desk.Lookups())
+}
+
 func TestToolErrorsAreSanitised(t *testing.T) {
 	c := newChained(t, demo.LLM, native{}, calls("ledger"), demo.Reply{Text: "done"})
 

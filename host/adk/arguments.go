@@ -29,8 +29,12 @@ type loan struct {
 
 func identity(args map[string]any) uintptr { return reflect.ValueOf(args).Pointer() }
 
-// amend puts the amended arguments in place until the tool is done.
-func (a *arguments) amend(args, amended map[string]any) {
+// amend puts the amended arguments in place until the tool is done. It reports
+// false where there is no place: a call without arguments has no map.
+func (a *arguments) amend(args, amended map[string]any) bool {
+	if args == nil {
+		return len(amended) == 0
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	id := identity(args)
@@ -42,6 +46,7 @@ func (a *arguments) amend(args, amended map[string]any) {
 	}
 	clear(args)
 	maps.Copy(args, amended)
+	return true
 }
 
 // giveBack puts the arguments back as they were: on a resume the map is the

@@ -28,7 +28,11 @@ func (a *adapter) onEvent(c agent.InvocationContext, ev *session.Event) (replace
 	}
 	current = r.tagRefusal(current, ev)
 	if r.Chain().Wants(abi.OnEvent) {
-		out := r.Root().Dispatch(c, abi.OnEvent, eventEvent(c, current))
+		about := eventEvent(c, current)
+		if ev.Partial && r.isStreamed(ev.Content) {
+			about.Flags |= abi.Streamed
+		}
+		out := r.Root().Dispatch(c, abi.OnEvent, about)
 		switch {
 		case out.Hold:
 			current = withheld(current)

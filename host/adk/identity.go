@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"google.golang.org/adk/v2/agent"
+	"google.golang.org/adk/v2/model"
 	"google.golang.org/adk/v2/session"
 	"google.golang.org/genai"
 
@@ -35,6 +36,8 @@ type run struct {
 	agents map[agent.InvocationContext]*chain.Op
 	tools  map[agent.Context]*chain.Op
 	deltas map[uintptr]*delta
+	chunks map[*genai.Content]string                // texts as they left on_model_chunk
+	finals map[*model.LLMResponse]model.LLMResponse // as the model gave those that were swapped
 }
 
 // delta is a model call, or a refusal, known by the state delta that ADK
@@ -98,7 +101,8 @@ func (a *adapter) forget(key any, r *run) {
 func newRun(r *chain.Run) *run {
 	return &run{
 		Run: r, agents: make(map[agent.InvocationContext]*chain.Op), tools: make(map[agent.Context]*chain.Op),
-		deltas: make(map[uintptr]*delta),
+		deltas: make(map[uintptr]*delta), chunks: make(map[*genai.Content]string),
+		finals: make(map[*model.LLMResponse]model.LLMResponse),
 	}
 }
 

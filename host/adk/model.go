@@ -3,7 +3,9 @@ package adk
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
+	"strings"
 
 	"google.golang.org/adk/v2/agent"
 	"google.golang.org/adk/v2/model"
@@ -93,41 +95,105 @@ func (a *adapter) afterModel(c agent.Context, resp *model.LLMResponse, _ error) 
 	}
 	u := bare(c)
 	r := a.find(u)
-	h := abi.AfterModel
 	if resp.Partial {
-		h = abi.OnModelChunk
+		return r.chunk(c, u, resp), nil
 	}
-	out := r.model(u).Dispatch(c, h, responseEvent(resp))
+	r.restore(resp)
+	out := r.model(u).Dispatch(c, abi.AfterModel, responseEvent(resp))
 	switch {
-	case out.Hold:
-		held := *resp
-		held.Content = nil // which ADK drops silently (fact 9)
-		return &held, nil
 	case out.Answer != nil:
 		if out.Denial != nil {
 			r.refused(u.Actions(), *out.Denial)
 		}
 		return out.Answer.Value().(*model.LLMResponse), nil
 	case out.Subject != nil:
-		return swap(resp, out.Subject.Value().(*model.LLMResponse)), nil
+		r.swap(resp, out.Subject.Value().(*model.LLMResponse))
 	}
 	return nil, nil
 }
 
-// swap puts the amended response in the place of the model's. The final one is
-// swapped in ADK's hands, so that later plugins and the agent's callbacks go on
-// with it. A chunk is answered: with the tail of this stream in it, it is
-// nobody else's, and a model may hand out one chunk to many.
-func swap(resp, amended *model.LLMResponse) *model.LLMResponse {
-	if !resp.Partial {
-		*resp = *amended
+// chunk answers with what became of a chunk. It is never swapped: with the
+// tail of this stream in it it is nobody else's, and a model may hand out one
+// chunk to many.
+func (r *run) chunk(c, u agent.Context, resp *model.LLMResponse) *model.LLMResponse {
+	out := r.model(u).Dispatch(c, abi.OnModelChunk, responseEvent(resp))
+	chunk := *resp
+	switch {
+	case out.Hold:
+		chunk.Content = nil // which ADK drops silently (fact 9)
+	case out.Subject != nil:
+		chunk = *out.Subject.Value().(*model.LLMResponse)
+		if blank(chunk.Content) {
+			chunk.Content = nil
+		}
+	default:
+		r.streamed(resp.Content)
 		return nil
 	}
-	chunk := *amended
-	if blank(chunk.Content) {
-		chunk.Content = nil
-	}
+	r.streamed(chunk.Content)
 	return &chunk
+}
+
+// streamed notes a chunk as it goes out, so that its event can be told from
+// one that somebody changed.
+func (r *run) streamed(c *genai.Content) {
+	if c == nil || !r.Chain().Wants(abi.OnEvent) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.chunks[c] = texts(c)
+}
+
+// isStreamed reports whether a partial event is a chunk as it went out.
+func (r *run) isStreamed(c *genai.Content) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text, ok := r.chunks[c]
+	delete(r.chunks, c)
+	return ok && text == texts(c)
+}
+
+// texts are all texts of a content, each with its length before it, so that
+// no two contents have the same by accident.
+func texts(c *genai.Content) string {
+	var b strings.Builder
+	for _, p := range c.Parts {
+		if p != nil {
+			fmt.Fprintf(&b, "%d %t %s", len(p.Text), p.Thought, p.Text)
+		}
+	}
+	return b.String()
+}
+
+// swap puts the amended final response into ADK's hands, so that later plugins
+// and the agent's callbacks go on with it, until the run is over: the struct is
+// the model's, who may hand it out again.
+func (r *run) swap(resp, amended *model.LLMResponse) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.finals[resp] = *resp
+	*resp = *amended
+}
+
+// restore gives back a response that comes a second time.
+func (r *run) restore(resp *model.LLMResponse) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if original, swapped := r.finals[resp]; swapped {
+		*resp = original
+		delete(r.finals, resp)
+	}
+}
+
+// restoreAll gives back what is left when the run is over.
+func (r *run) restoreAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for resp, original := range r.finals {
+		*resp = original
+	}
+	clear(r.finals)
 }
 
 func refusedResponse(resp *model.LLMResponse) *model.LLMResponse {

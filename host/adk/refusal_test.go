@@ -392,6 +392,50 @@ func TestOneStreamIsNotShownInAnother(t *testing.T) {
 	assert.Equal(t, "!", demo.Text(last.Content), "the model's own chunk")
 }
 
+func TestAFinalResponseIsTheModelsAgainWhenTheRunIsOver(t *testing.T) {
+	final := answer("hello")
+	cite := func(ev *abi.Event) (abi.Verdict, error) {
+		leaf := ev.Subject.Leaves()[0]
+		edit := abi.Edit{Op: abi.EditSplice, Pointer: leaf.Pointer, Start: len(leaf.Text), End: len(leaf.Text), Text: " " + ev.User}
+		return abi.Verdict{Kind: abi.Amend, Edits: []abi.Edit{edit}}, nil
+	}
+	c := newChained(t, demo.LLM, native{abi.AfterModel: cite})
+	c.each(func(cfg *llmagent.Config) {
+		cfg.Model = llm(func(_ context.Context, yield func(*model.LLMResponse, error) bool) { yield(final, nil) })
+	})
+
+	for _, user := range []string{"ann", "bob"} {
+		assert.Equal(t, []string{"hello " + user}, c.run(t.Context(), demo.Turn{User: user, Text: "hi"}).Texts())
+	}
+	assert.Equal(t, "hello", demo.Text(final.Content))
+}
+
+func TestAnEventSaysWhetherItsChunkWasChangedSince(t *testing.T) {
+	for name, change := range map[string]bool{"as it was": false, "changed": true} {
+		t.Run(name, func(t *testing.T) {
+			var streamed []bool
+			c := newChained(t, demo.LLM, native{abi.OnModelChunk: swaps("", ""), abi.OnEvent: func(ev *abi.Event) (abi.Verdict, error) {
+				if ev.Flags.Has(abi.Partial) {
+					streamed = append(streamed, ev.Flags.Has(abi.Streamed))
+				}
+				return abi.Verdict{Kind: abi.Continue}, nil
+			}}, demo.Reply{Chunks: []string{"one"}})
+			c.each(func(cfg *llmagent.Config) {
+				cfg.AfterModelCallbacks = append(cfg.AfterModelCallbacks, func(_ agent.Context, resp *model.LLMResponse, _ error) (*model.LLMResponse, error) {
+					if change && resp.Partial {
+						resp.Content.Parts[0].Text = "another"
+					}
+					return nil, nil
+				})
+			})
+
+			c.stream("hi")
+
+			assert.Equal(t, []bool{!change}, streamed)
+		})
+	}
+}
+
 func TestUnchangedValuesLeaveADKAlone(t *testing.T) {
 	c := newChained(t, demo.LLM, native{abi.AfterModel: swaps("other", "x"), abi.OnEvent: swaps("other", "x")}, demo.Reply{Text: "raw"})
 	var passed *session.Event

@@ -34,7 +34,10 @@ func (a *adapter) beforeTool(c agent.Context, t tool.Tool, args map[string]any) 
 	case out.Answer != nil:
 		return out.Answer.Value().(map[string]any), nil
 	case out.Subject != nil:
-		a.arguments.amend(args, out.Subject.Value().(map[string]any))
+		if !a.arguments.amend(args, out.Subject.Value().(map[string]any)) {
+			a.log.Error("arguments cannot be added to a call that has none", "tool", t.Name())
+			return failed(unavailable), nil
+		}
 	}
 	return nil, nil
 }

@@ -58,7 +58,7 @@ func TestAStackThatGrowsForEverIsStopped(t *testing.T) {
 	var failure *chain.Failure
 	require.ErrorAs(t, err, &failure)
 	assert.Contains(t, []chain.Cause{chain.CauseTrap, chain.CauseDeadline}, failure.Cause,
-		"the end of the stack, or of the time: calls without a loop are slow to notice it")
+		"the end of the stack, or of the time: what only calls is slow to notice it, or does not at all (RATIONALE.md)")
 }
 
 func TestMemoryThatWasRefusedIsNoFailure(t *testing.T) {
