@@ -109,10 +109,7 @@ func TestAStreamReadsAsTheWholeDoesHoweverItIsCut(t *testing.T) {
 
 func TestMaskingTwiceChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := texts().Draw(t, "text")
-		if overlong(text) {
-			t.Skip()
-		}
+		text := texts().Filter(func(text string) bool { return !overlong(text) }).Draw(t, "text")
 		once := masked(text)
 		assert.Equal(t, once, masked(once))
 	})
