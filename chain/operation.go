@@ -87,21 +87,6 @@ func operationID(n int64) string {
 // Run is the run that the operation is part of.
 func (op *Op) Run() *Run { return op.run }
 
-// Closed reports whether the operation is over.
-func (op *Op) Closed() bool {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	return op.closed
-}
-
-// Refused reports whether the operation was refused, by a stage, by the host
-// or by a failure that closed it.
-func (op *Op) Refused() bool {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	return op.closed && op.reason == abi.ReasonRefused
-}
-
 // enter notes that the stage is about to be called with a before-hook. It
 // reports false when the operation is over.
 func (op *Op) enter(i int) bool {
