@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"google.golang.org/adk/v2/agent"
-	"google.golang.org/adk/v2/model"
 	"google.golang.org/adk/v2/session"
 	"google.golang.org/genai"
 
@@ -24,6 +23,7 @@ type adapter struct {
 	log    *slog.Logger
 
 	arguments arguments
+	finals    finals
 
 	mu   sync.Mutex
 	runs map[any]*run
@@ -36,8 +36,7 @@ type run struct {
 	agents map[agent.InvocationContext]*chain.Op
 	tools  map[agent.Context]*chain.Op
 	deltas map[uintptr]*delta
-	chunks map[*genai.Content]string                // texts as they left on_model_chunk
-	finals map[*model.LLMResponse]model.LLMResponse // as the model gave those that were swapped
+	chunks map[*genai.Content]string // texts as they left on_model_chunk
 }
 
 // delta is a model call, or a refusal, known by the state delta that ADK
@@ -102,7 +101,6 @@ func newRun(r *chain.Run) *run {
 	return &run{
 		Run: r, agents: make(map[agent.InvocationContext]*chain.Op), tools: make(map[agent.Context]*chain.Op),
 		deltas: make(map[uintptr]*delta), chunks: make(map[*genai.Content]string),
-		finals: make(map[*model.LLMResponse]model.LLMResponse),
 	}
 }
 

@@ -98,7 +98,7 @@ func (a *adapter) afterModel(c agent.Context, resp *model.LLMResponse, _ error) 
 	if resp.Partial {
 		return r.chunk(c, u, resp), nil
 	}
-	r.restore(resp)
+	a.finals.restore(resp)
 	out := r.model(u).Dispatch(c, abi.AfterModel, responseEvent(resp))
 	switch {
 	case out.Answer != nil:
@@ -107,7 +107,7 @@ func (a *adapter) afterModel(c agent.Context, resp *model.LLMResponse, _ error) 
 		}
 		return out.Answer.Value().(*model.LLMResponse), nil
 	case out.Subject != nil:
-		r.swap(resp, out.Subject.Value().(*model.LLMResponse))
+		a.finals.swap(resp, out.Subject.Value().(*model.LLMResponse))
 	}
 	return nil, nil
 }
@@ -164,36 +164,6 @@ func texts(c *genai.Content) string {
 		}
 	}
 	return b.String()
-}
-
-// swap puts the amended final response into ADK's hands, so that later plugins
-// and the agent's callbacks go on with it, until the run is over: the struct is
-// the model's, who may hand it out again.
-func (r *run) swap(resp, amended *model.LLMResponse) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.finals[resp] = *resp
-	*resp = *amended
-}
-
-// restore gives back a response that comes a second time.
-func (r *run) restore(resp *model.LLMResponse) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if original, swapped := r.finals[resp]; swapped {
-		*resp = original
-		delete(r.finals, resp)
-	}
-}
-
-// restoreAll gives back what is left when the run is over.
-func (r *run) restoreAll() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for resp, original := range r.finals {
-		*resp = original
-	}
-	clear(r.finals)
 }
 
 func refusedResponse(resp *model.LLMResponse) *model.LLMResponse {

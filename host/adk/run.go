@@ -78,7 +78,6 @@ func (a *adapter) afterRun(c agent.InvocationContext) {
 		}
 	}()
 	if r, ok := a.lookup(c); ok {
-		defer r.restoreAll()
 		r.Finish(c, gone(c))
 	}
 }
