@@ -12,6 +12,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/hookhost/hookhost/host"
+	"github.com/hookhost/hookhost/host/chaintest"
 	"github.com/hookhost/hookhost/host/demo"
 )
 
@@ -20,7 +21,7 @@ import (
 func Example() {
 	ctx := context.Background()
 
-	h, err := host.Open(ctx, "../hooks.toml", host.Options{Dev: true, CacheDir: cacheDir(), Log: slog.New(slog.DiscardHandler)})
+	h, err := host.Open(ctx, "../hooks.toml", host.Options{Dev: true, CacheDir: chaintest.CacheDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -63,19 +63,39 @@ type Host struct {
 // Open reads the manifest at path, loads its modules and starts the host. All
 // faults of the manifest come back at once, as *manifest.Errors.
 func Open(ctx context.Context, path string, o Options) (*Host, error) {
-	h := &Host{path: path, options: o, log: o.log(), plans: &plans{clock: o.clock()}}
-	m, err := manifest.Load(path, o.manifest())
+	h, first, err := prepare(ctx, path, o)
 	if err != nil {
 		return nil, err
 	}
+	m := h.manifest
+	h.ledger = chain.NewLedger(first, o.clock(), chain.Tracer{Step: h.trace, Span: o.Trace.Span})
+	if h.plugin, err = adk.New(h.ledger, h.log); err != nil {
+		return nil, errors.Join(err, first.Retire(ctx), h.store.Close(ctx))
+	}
+	h.start()
+	h.warn(m, h.plans.current.Load())
+	h.log.Info("host started", "manifest", m.File, "version", m.Version, "stages", len(m.Stages))
+	h.log.Info("no stage sees what ADK shows to no plugin", "roads", Roads())
+	h.log.Info("the user id is trusted as the caller of the runner gives it: derive it from a verified principal")
+	return h, nil
+}
+
+// prepare makes a host up to the chain that it begins with. Nothing runs yet but
+// the store.
+func prepare(ctx context.Context, path string, o Options) (*Host, *chain.Chain, error) {
+	h := &Host{path: path, options: o, log: o.log(), plans: &plans{clock: o.clock()}}
+	m, err := manifest.Load(path, o.manifest())
+	if err != nil {
+		return nil, nil, err
+	}
 	numbers, err := loadPlans(m)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	h.manifest = m
 	h.plans.current.Store(numbers)
 	if h.store, err = h.openStore(m); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	h.services = &hostfn.Services{
 		Store: h.store, StoreTimeout: m.Store.Timeout, Local: memory.New(o.clock()), Replicas: int64(m.Store.Replicas),
@@ -84,18 +104,9 @@ func Open(ctx context.Context, path string, o Options) (*Host, error) {
 	h.runtime = wasm.New(cacheDir(o.CacheDir), h.log)
 	first, err := h.build(ctx, m)
 	if err != nil {
-		return nil, errors.Join(err, h.store.Close(ctx))
+		return nil, nil, errors.Join(err, h.store.Close(ctx))
 	}
-	h.ledger = chain.NewLedger(first, o.clock(), chain.Tracer{Step: h.trace, Span: o.Trace.Span})
-	if h.plugin, err = adk.New(h.ledger, h.log); err != nil {
-		return nil, errors.Join(err, first.Retire(ctx), h.store.Close(ctx))
-	}
-	h.start()
-	h.warn(m, numbers)
-	h.log.Info("host started", "manifest", m.File, "version", m.Version, "stages", len(m.Stages))
-	h.log.Info("no stage sees what ADK shows to no plugin", "roads", Roads())
-	h.log.Info("the user id is trusted as the caller of the runner gives it: derive it from a verified principal")
-	return h, nil
+	return h, first, nil
 }
 
 // Roads are the ways in which ADK runs code that it shows to no plugin, so

@@ -19,6 +19,7 @@ import (
 	"github.com/hookhost/hookhost/chain"
 	"github.com/hookhost/hookhost/chain/manifest"
 	"github.com/hookhost/hookhost/host"
+	"github.com/hookhost/hookhost/host/chaintest"
 	"github.com/hookhost/hookhost/host/demo"
 )
 
@@ -26,7 +27,7 @@ import (
 // share. `make cache` runs it alone, without the race detector, under which
 // compiling takes ten times as long.
 func TestWarmCache(t *testing.T) {
-	_, hooks, err := host.Inspect(t.Context(), filepath.Join("..", "hooks.toml"), host.Options{Dev: true, CacheDir: cacheDir()})
+	_, hooks, err := host.Inspect(t.Context(), filepath.Join("..", "hooks.toml"), host.Options{Dev: true, CacheDir: chaintest.CacheDir()})
 	require.NoError(t, err, "the guests have to be built first: make guests")
 	assert.Len(t, hooks, 3)
 }
@@ -79,7 +80,7 @@ func TestAnOverlayChangesModes(t *testing.T) {
 	path := write(t, dir, redactOnly)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "hooks.canary.toml"), []byte("[stage.redact]\nmode = \"shadow\"\n"), 0o600))
 
-	h, err := host.Open(t.Context(), path, host.Options{Dev: true, Env: "canary", CacheDir: cacheDir()})
+	h, err := host.Open(t.Context(), path, host.Options{Dev: true, Env: "canary", CacheDir: chaintest.CacheDir()})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, h.Close(t.Context())) }()
 
@@ -114,7 +115,7 @@ func TestABadManifestLeavesTheRunningChainAlone(t *testing.T) {
 func TestAGuestsNoToItsConfigurationIsPlacedInTheManifest(t *testing.T) {
 	path := write(t, t.TempDir(), redactOnly+"[stage.redact.config]\nentities = [\"card\", \"crad\"]\n")
 
-	_, err := host.Open(t.Context(), path, host.Options{Dev: true, CacheDir: cacheDir()})
+	_, err := host.Open(t.Context(), path, host.Options{Dev: true, CacheDir: chaintest.CacheDir()})
 
 	var at *manifest.Error
 	require.ErrorAs(t, err, &at)
@@ -126,12 +127,12 @@ func TestAGuestsNoToItsConfigurationIsPlacedInTheManifest(t *testing.T) {
 func TestAnUnpinnedModuleNeedsDev(t *testing.T) {
 	path := write(t, t.TempDir(), redactOnly)
 
-	_, err := host.Open(t.Context(), path, host.Options{CacheDir: cacheDir()})
+	_, err := host.Open(t.Context(), path, host.Options{CacheDir: chaintest.CacheDir()})
 	require.ErrorContains(t, err, "not pinned: run hookhost pin")
 
 	_, err = manifest.Pin(path)
 	require.NoError(t, err)
-	h, err := host.Open(t.Context(), path, host.Options{CacheDir: cacheDir()})
+	h, err := host.Open(t.Context(), path, host.Options{CacheDir: chaintest.CacheDir()})
 	require.NoError(t, err)
 	require.NoError(t, h.Close(t.Context()))
 }
@@ -162,7 +163,7 @@ func TestCloseJoinsTheErrorsOfAllStages(t *testing.T) {
 module = "MODULE/redact"
 role = "transformer"
 `)
-	h, err := host.Open(t.Context(), path, host.Options{Dev: true, CacheDir: cacheDir(), Wrap: func(name string, s chain.Stage) chain.Stage {
+	h, err := host.Open(t.Context(), path, host.Options{Dev: true, CacheDir: chaintest.CacheDir(), Wrap: func(name string, s chain.Stage) chain.Stage {
 		return closing{s, broken}
 	}})
 	require.NoError(t, err)
@@ -211,7 +212,7 @@ func TestAHostLeavesNoGoroutine(t *testing.T) {
 	path := write(t, t.TempDir(), redactOnly)
 	before := runtime.NumGoroutine()
 
-	h, err := host.Open(t.Context(), path, host.Options{Dev: true, CacheDir: cacheDir()})
+	h, err := host.Open(t.Context(), path, host.Options{Dev: true, CacheDir: chaintest.CacheDir()})
 	require.NoError(t, err)
 	require.NoError(t, h.Close(t.Context()))
 
@@ -230,7 +231,7 @@ module = "` + fixture(t, "exit_in_initialize") + `"
 role = "transformer"
 `
 	path := write(t, t.TempDir(), text)
-	_, err := host.Open(t.Context(), path, host.Options{Dev: true, CacheDir: cacheDir()})
+	_, err := host.Open(t.Context(), path, host.Options{Dev: true, CacheDir: chaintest.CacheDir()})
 	require.ErrorContains(t, err, "stage[broken]", "closed refuses to start")
 
 	w := open(t, text+"on_load_error = \"open\"\n", host.Options{}, demo.Reply{Text: "hello"})

@@ -24,6 +24,7 @@ import (
 	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/chain"
 	"github.com/hookhost/hookhost/host"
+	"github.com/hookhost/hookhost/host/chaintest"
 	"github.com/hookhost/hookhost/host/demo"
 	"github.com/hookhost/hookhost/store"
 	"github.com/hookhost/hookhost/store/memory"
@@ -164,7 +165,7 @@ memory = "64MiB"
 	w := open(t, text, host.Options{}, demo.Reply{Text: "hello"})
 	assert.Equal(t, []string{"hello"}, w.says("hi"), "more than the default")
 
-	_, err := host.Open(t.Context(), write(t, t.TempDir(), strings.Replace(text, "64MiB", "63MiB", 1)), host.Options{Dev: true, CacheDir: cacheDir()})
+	_, err := host.Open(t.Context(), write(t, t.TempDir(), strings.Replace(text, "64MiB", "63MiB", 1)), host.Options{Dev: true, CacheDir: chaintest.CacheDir()})
 	assert.ErrorContains(t, err, "needs more memory than the stage may have")
 }
 

@@ -20,18 +20,10 @@ import (
 
 	"github.com/hookhost/hookhost/chain"
 	"github.com/hookhost/hookhost/host"
+	"github.com/hookhost/hookhost/host/chaintest"
 	"github.com/hookhost/hookhost/host/demo"
 	"github.com/hookhost/hookhost/store"
 )
-
-// cacheDir is where all tests keep compiled modules: compiling one anew for
-// each test would take most of their time.
-func cacheDir() string {
-	if dir := os.Getenv("HOOKHOST_TEST_CACHE"); dir != "" {
-		return dir
-	}
-	return filepath.Join(os.TempDir(), "hookhost-test-cache")
-}
 
 // module is the path of a shipped guest.
 func module(t *testing.T, name string) string {
@@ -114,7 +106,7 @@ func openOn(t *testing.T, plans, text string, o host.Options, replies ...demo.Re
 func openAt(t *testing.T, path string, o host.Options, replies ...demo.Reply) *world {
 	t.Helper()
 	w := &world{t: t, path: path, model: &demo.Model{Replies: replies}, sessions: session.InMemoryService()}
-	o.Dev, o.CacheDir = true, cacheDir()
+	o.Dev, o.CacheDir = true, chaintest.CacheDir()
 	o.Log = slog.New(slog.NewTextHandler(&w.log, nil))
 	o.Trace.Step = func(s chain.Step) {
 		w.mu.Lock()

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hookhost/hookhost/host/chaintest"
 )
 
 var update = flag.Bool("update", false, "write the .err files")
@@ -18,7 +20,7 @@ var update = flag.Bool("update", false, "write the .err files")
 // The .err file beside it holds what plan says of it. Fixtures that were built
 // anew have to be pinned anew: hookhost pin.
 func TestPlanRefusesWhatAHostRefuses(t *testing.T) {
-	cache := cacheDir()
+	cache := chaintest.CacheDir()
 	t.Chdir(filepath.Join("testdata", "bad"))
 	files, err := filepath.Glob("*.toml")
 	require.NoError(t, err)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hookhost/hookhost/host/chaintest"
 )
 
 func TestMain(m *testing.M) {
@@ -30,7 +32,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"readme": readme},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("ROOT", root)
-			env.Setenv("CACHE", cacheDir())
+			env.Setenv("CACHE", chaintest.CacheDir())
 			for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // for those that run go, without a home
 				value, err := exec.Command("go", "env", name).Output()
 				if err != nil {
@@ -57,11 +59,4 @@ func readme(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("README.md has no block of %s under %q", args[1], args[0])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(block+"\n"), 0o600))
-}
-
-func cacheDir() string {
-	if dir := os.Getenv("HOOKHOST_TEST_CACHE"); dir != "" {
-		return dir
-	}
-	return filepath.Join(os.TempDir(), "hookhost-test-cache")
 }

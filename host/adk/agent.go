@@ -16,14 +16,14 @@ import (
 // silently, escalating so that an unbounded loop ends (facts 18, 38). It never
 // returns an error, on which some agents go on as if nothing was (fact 19).
 func (a *adapter) beforeAgent(c agent.Context) (answer *genai.Content, _ error) {
-	u := bare(c)
-	r := a.find(u)
 	defer func() {
 		if p := recover(); p != nil {
 			a.caught("before_agent", p)
 			answer = text(unavailable)
 		}
 	}()
+	u := bare(c)
+	r := a.find(u)
 	if d, denied, first := r.Denied(); denied {
 		return r.refuse(u, d, first), nil
 	}

@@ -46,7 +46,7 @@ func (a *adapter) beforeRun(c agent.InvocationContext) (answer *genai.Content, e
 		if r == nil {
 			return
 		}
-		if d, denied, _ := r.deniedLive(c); denied {
+		if d, denied := r.deniedLive(c); denied {
 			answer = spoken(d)
 			a.afterRun(c) // ADK sends none to a live run that is over before it began
 		}
@@ -62,11 +62,12 @@ func (a *adapter) beforeRun(c agent.InvocationContext) (answer *genai.Content, e
 	return nil, nil
 }
 
-func (r *run) deniedLive(c agent.InvocationContext) (d chain.Denial, denied, first bool) {
+func (r *run) deniedLive(c agent.InvocationContext) (chain.Denial, bool) {
 	if c.RunConfig() != nil {
-		return chain.Denial{}, false, false
+		return chain.Denial{}, false
 	}
-	return r.Denied()
+	d, denied, _ := r.Denied()
+	return d, denied
 }
 
 // afterRun ends the run, whatever became of it. Its context is done already
