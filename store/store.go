@@ -4,8 +4,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -33,18 +35,22 @@ type Store interface {
 	Settle(ctx context.Context, r Reservation, actual int64) (balance int64, err error)
 	// Balance reads a bucket without changing it.
 	Balance(ctx context.Context, owner Owner, limit string, b Bucket) (int64, error)
+	// Refill makes buckets full, by forgetting them. Open reservations stay.
+	Refill(ctx context.Context, owner Owner, limits ...string) error
 
 	// Renew prolongs leases; the result says which were still held. A lease
 	// that lapsed stays lapsed.
 	Renew(ctx context.Context, leases []Lease) ([]bool, error)
-	// Free gives a lease back. What is not held is no error.
-	Free(ctx context.Context, l Lease) error
+	// Free gives a lease back and reports whether it was held.
+	Free(ctx context.Context, l Lease) (held bool, err error)
 	// Held counts the live leases.
 	Held(ctx context.Context, owner Owner, limit string) (int64, error)
 
 	Claims
 	Values
 	Usage
+	Overrides
+	Averages
 
 	Close(ctx context.Context) error
 }
@@ -229,6 +235,35 @@ type Usage interface {
 	AddCounter(ctx context.Context, owner Owner, name, id string, delta int64) (int64, error)
 	// Counter reads a counter.
 	Counter(ctx context.Context, owner Owner, name string) (int64, error)
+	// Activity gives what the users of an owner did, of those with a record since
+	// then. What is older than ActivityKept is forgotten.
+	Activity(ctx context.Context, owner Owner, since time.Time) ([]Activity, error)
+}
+
+// ActivityKept is how long what users did is kept, in whole UTC days: at
+// least.
+const ActivityKept = 8 * 24 * time.Hour
+
+// Activity is what one user did, minute by minute of the records' times. The
+// histograms are of the minutes in which there was something to count.
+type Activity struct {
+	App, User string
+	Plan      string // of the newest record
+	Turns     Histogram
+	Tokens    Histogram
+	Last      Minute // the newest with a record
+}
+
+// Compare orders by app and user.
+func (a Activity) Compare(b Activity) int {
+	return cmp.Or(strings.Compare(a.App, b.App), strings.Compare(a.User, b.User))
+}
+
+// Minute is what one user did in a minute.
+type Minute struct {
+	Start  time.Time
+	Turns  int64
+	Tokens int64
 }
 
 // Record is one model call.
@@ -241,6 +276,7 @@ type Record struct {
 	Agent, Model   string
 	Plan           string
 	IdempotencyKey string
+	Turn           bool   // the first record of its run
 	Outcome        string // abi.Reason by its name
 	Tokens         Tokens
 	Elapsed        time.Duration
@@ -267,6 +303,21 @@ func (t Tokens) Fresh() *int64 {
 	return &fresh
 }
 
+// Spent is what a call is charged with: the total or, where that is missing,
+// what is known of its parts.
+func (t Tokens) Spent() int64 {
+	if t.Total != nil {
+		return *t.Total
+	}
+	var sum int64
+	for _, n := range []*int64{t.Prompt, t.Candidates, t.Thoughts, t.ToolUse} {
+		if n != nil {
+			sum += *n
+		}
+	}
+	return sum
+}
+
 // Of reports whether a record is the owner's.
 func (r Record) Of(o Owner) bool {
 	return o.Kind == OwnerGlobal || o.App == r.App && (o.Kind == OwnerApp || o.User == r.User)
@@ -282,3 +333,52 @@ func (t Tokens) Clone() Tokens {
 	}
 	return t
 }
+
+// Overrides are the plans that operators gave to users while hosts run.
+type Overrides interface {
+	// SetOverride puts a user on a plan. An empty plan takes that back.
+	SetOverride(ctx context.Context, o Override) error
+	// Overrides gives what changed since the revision of an earlier call, the
+	// oldest first; a user whose override was taken back has no plan. An empty
+	// revision, and one that the store does not know, gives all that stand.
+	Overrides(ctx context.Context, since string) (OverrideChanges, error)
+}
+
+// Override puts one user on another plan.
+type Override struct {
+	App    string // in this app; empty is in all
+	User   string
+	Plan   string
+	Author string
+	Note   string
+	Until  time.Time // zero is for ever; who reads it judges
+}
+
+// OverrideChanges is what a store knows of overrides since a revision.
+type OverrideChanges struct {
+	Revision string
+	Whole    bool // these are all that stand, in place of what was known
+	Changed  []Override
+}
+
+// Averages are moving averages of what calls use, which all hosts share.
+type Averages interface {
+	// Learn adds what calls used and gives the averages that come of it, in the
+	// order of the samples: 0 where nothing is known. A sample of no calls only
+	// reads. id is the operation's.
+	Learn(ctx context.Context, id string, samples []Sample) ([]int64, error)
+}
+
+// Sample is what some calls of an agent to a model used.
+type Sample struct {
+	App, Agent, Model string
+	Calls             int64 // 0 to 1,000,000
+	Units             int64 // of all of them
+}
+
+// An average is over about the last AverageOver calls, and forgotten
+// AverageLife after the last of them.
+const (
+	AverageOver = 100
+	AverageLife = 31 * 24 * time.Hour
+)

@@ -193,6 +193,30 @@ func CheckAddition(owner Owner, name, id string, delta int64) error {
 	return nil
 }
 
+// Validate checks who is put on a plan.
+func (o Override) Validate() error {
+	if o.User == "" {
+		return ErrNoUser
+	}
+	return nil
+}
+
+// CheckSamples checks what an average is to learn.
+func CheckSamples(id string, samples []Sample) error {
+	if id == "" {
+		return malformed("samples without an id")
+	}
+	for _, s := range samples {
+		if s.Calls < 0 || s.Calls > 1e6 {
+			return badNumber("calls", s.Calls, "0 to 1,000,000")
+		}
+		if s.Units < 0 || s.Units > 1e13 || s.Calls == 0 && s.Units > 0 {
+			return badNumber("units", s.Units, "0 to 10^13, and 0 of no calls")
+		}
+	}
+	return nil
+}
+
 // Validate checks a usage record.
 func (r Record) Validate() error {
 	if r.ID == "" {

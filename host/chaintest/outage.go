@@ -80,8 +80,12 @@ func (o *outage) Renew(ctx context.Context, leases []store.Lease) (live []bool, 
 	return live, err
 }
 
-func (o *outage) Free(ctx context.Context, l store.Lease) error {
-	return o.when(func() error { return o.Store.Free(ctx, l) })
+func (o *outage) Free(ctx context.Context, l store.Lease) (held bool, err error) {
+	err = o.when(func() error {
+		held, err = o.Store.Free(ctx, l)
+		return err
+	})
+	return held, err
 }
 
 func (o *outage) Claim(ctx context.Context, k store.ClaimKey, holder string, ttl time.Duration) (c store.Claim, err error) {

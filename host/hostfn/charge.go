@@ -129,7 +129,8 @@ func (s *Services) settle(ctx context.Context, t *charge, actual int64) error {
 		switch {
 		case p.lease != nil:
 			if s.Leases.drop(p.in, *p.lease) {
-				errs = append(errs, p.in.Free(ctx, *p.lease))
+				_, err := p.in.Free(ctx, *p.lease)
+				errs = append(errs, err)
 			}
 		case !p.undoOnly:
 			_, err := p.in.Settle(ctx, *p.reservation, actual)

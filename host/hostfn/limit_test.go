@@ -266,7 +266,8 @@ func TestLeasesAreKeptAliveWhileTheyAreHeld(t *testing.T) {
 func TestALapsedLeaseStaysLapsed(t *testing.T) {
 	b := newBench(t, "limit:runs")
 	b.take(b.call(), "runs", 1)
-	require.NoError(t, b.store.Free(t.Context(), store.Lease{Owner: user, Limit: "runs", Member: "run-1"}))
+	_, err := b.store.Free(t.Context(), store.Lease{Owner: user, Limit: "runs", Member: "run-1"})
+	require.NoError(t, err)
 	require.NoError(t, b.services.Leases.Renew(t.Context()))
 	assert.Zero(t, b.services.Leases.Held())
 }

@@ -80,23 +80,24 @@ func (s *Store) Renew(ctx context.Context, leases []store.Lease) ([]bool, error)
 }
 
 // Free implements store.Store.
-func (s *Store) Free(ctx context.Context, l store.Lease) error {
+func (s *Store) Free(ctx context.Context, l store.Lease) (held bool, err error) {
 	if err := l.Validate(); err != nil {
-		return err
+		return false, err
 	}
 	now, err := s.lock(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer s.mu.Unlock()
 
 	key := limitKey{l.Owner.Key(), l.Limit}
-	held := s.live(key, now)
-	held.drop(l.Member)
-	if held.len() == 0 {
+	live := s.live(key, now)
+	_, held = live.get(l.Member, now)
+	live.drop(l.Member)
+	if live.len() == 0 {
 		s.leases.drop(key)
 	}
-	return nil
+	return held, nil
 }
 
 // Held implements store.Store.

@@ -154,3 +154,19 @@ func (s *Store) Balance(ctx context.Context, owner store.Owner, limit string, b 
 	defer s.mu.Unlock()
 	return s.level(limitKey{owner.Key(), limit}, b, now).Units, nil
 }
+
+// Refill implements store.Store.
+func (s *Store) Refill(ctx context.Context, owner store.Owner, limits ...string) error {
+	if err := owner.Validate(); err != nil {
+		return err
+	}
+	if _, err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+
+	for _, limit := range limits {
+		s.buckets.drop(limitKey{owner.Key(), limit})
+	}
+	return nil
+}

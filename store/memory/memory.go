@@ -19,6 +19,8 @@ const (
 	MaxRecords    = 65_536              // usage records
 	MaxCounters   = 100_000             // counters
 	CounterLife   = 31 * 24 * time.Hour // of a counter that nothing is added to
+	MaxActive     = 10_000              // users whose activity is known
+	MaxAverages   = 10_000              // averages
 )
 
 // Clock tells the time.
@@ -44,6 +46,10 @@ type state struct {
 	usage        *ledger
 	counters     *table[counterKey, int64]
 	additions    *table[additionKey, struct{}]
+	activity     *table[store.Owner, *activity]
+	overrides    overrides
+	averages     *table[averageKey, store.Average]
+	learned      *table[string, []int64]
 }
 
 var _ store.Store = (*Store)(nil)
@@ -82,6 +88,10 @@ func newState() state {
 		usage:        newLedger(MaxRecords),
 		counters:     newTable[counterKey, int64](MaxCounters),
 		additions:    newTable[additionKey, struct{}](MaxRemembered),
+		activity:     newTable[store.Owner, *activity](MaxActive),
+		overrides:    newOverrides(),
+		averages:     newTable[averageKey, store.Average](MaxAverages),
+		learned:      newTable[string, []int64](MaxRemembered),
 	}
 }
 
@@ -117,6 +127,9 @@ func (s *Store) sweep(now int64) {
 	s.values.sweep(now, most)
 	s.counters.sweep(now, most)
 	s.additions.sweep(now, most)
+	s.activity.sweep(now, most)
+	s.averages.sweep(now, most)
+	s.learned.sweep(now, most)
 }
 
 // Close forgets everything. What is called after it is ErrUnavailable.

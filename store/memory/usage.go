@@ -35,7 +35,8 @@ func (s *Store) Record(ctx context.Context, r store.Record) (fresh bool, err err
 	if err := r.Validate(); err != nil {
 		return false, err
 	}
-	if _, err := s.lock(ctx); err != nil {
+	now, err := s.lock(ctx)
+	if err != nil {
 		return false, err
 	}
 	defer s.mu.Unlock()
@@ -45,6 +46,7 @@ func (s *Store) Record(ctx context.Context, r store.Record) (fresh bool, err err
 	}
 	r.Tokens = r.Tokens.Clone()
 	s.usage.add(r)
+	s.count(r, now)
 	return true, nil
 }
 

@@ -4,11 +4,25 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/hookhost/hookhost/store"
 )
 
 var bucketRules = []rule{
+	{"bucket/refilling makes it full and leaves reservations, leases and others alone", func(w *world) {
+		b := every(time.Hour, 1, 100)
+		for _, o := range []store.Owner{ann, bob} {
+			w.admitAs("call", o, take("tokens", b, 60, reserved(time.Hour)), take("turn", b, 1))
+		}
+		require.NoError(w, w.store.Refill(w.ctx, ann, "tokens", "unknown"))
+		assert.EqualValues(w, 100, w.balance(ann, "tokens", b))
+		assert.EqualValues(w, 99, w.balance(ann, "turn", b))
+		assert.EqualValues(w, 40, w.balance(bob, "tokens", b))
+		assert.EqualValues(w, 80, w.settle("call", ann, "tokens", b, 80))
+		require.NoError(w, w.store.Refill(w.ctx, ann))
+		assert.EqualValues(w, 80, w.balance(ann, "tokens", b))
+	}},
 	{"bucket/a new one is full and a take charges it", func(w *world) {
 		b := every(time.Second, 1, 5)
 		assert.EqualValues(w, 5, w.balance(ann, "turn", b))

@@ -101,7 +101,10 @@ var keyRules = []rule{
 				_, err := w.store.Renew(w.ctx, []store.Lease{{Owner: nobody, Member: "run", Cap: c}})
 				return err
 			},
-			"free":        func() error { return w.store.Free(w.ctx, store.Lease{Owner: nobody, Member: "run", Cap: c}) },
+			"free": func() error {
+				_, err := w.store.Free(w.ctx, store.Lease{Owner: nobody, Member: "run", Cap: c})
+				return err
+			},
 			"held":        func() error { _, err := w.store.Held(w.ctx, nobody, "runs"); return err },
 			"claim":       func() error { _, err := w.store.Claim(w.ctx, key, "h", time.Second); return err },
 			"renew claim": func() error { return w.store.RenewClaim(w.ctx, key, 1, time.Second) },

@@ -53,13 +53,21 @@ var leaseRules = []rule{
 		c := store.Cap{Max: 2, Expires: time.Minute}
 		w.admit(ann, acquire("runs", c, "run-1"))
 		w.admit(ann, acquire("runs", c, "run-2"))
-		for range 2 {
-			w.free(store.Lease{Owner: ann, Limit: "runs", Member: "run-1", Cap: c})
+		for _, held := range []bool{true, false} {
+			assert.Equal(w, held, w.free(store.Lease{Owner: ann, Limit: "runs", Member: "run-1", Cap: c}))
 			assert.EqualValues(w, 1, w.held(ann, "runs"))
 		}
-		w.free(store.Lease{Owner: bob, Limit: "runs", Member: "run-2", Cap: c})
+		assert.False(w, w.free(store.Lease{Owner: bob, Limit: "runs", Member: "run-2", Cap: c}), "another's")
 		assert.EqualValues(w, 1, w.held(ann, "runs"))
 		assert.Equal(w, now(0), w.admit(ann, acquire("runs", c, "run-3")))
+	}},
+	{"lease/one that lapsed cannot be freed, and frees nobody", func(w *world) {
+		c := store.Cap{Max: 2, Expires: time.Minute}
+		w.admit(ann, acquire("runs", c, "run-1"))
+		w.at(time.Minute)
+		w.admit(ann, acquire("runs", c, "run-2"))
+		assert.False(w, w.free(store.Lease{Owner: ann, Limit: "runs", Member: "run-1", Cap: c}))
+		assert.EqualValues(w, 1, w.held(ann, "runs"))
 	}},
 	{"lease/under a lowered cap the wait is until there is room", func(w *world) {
 		c := store.Cap{Max: 3, Expires: time.Minute}

@@ -34,7 +34,7 @@ type rule struct {
 func Run(t *testing.T, open func(t *testing.T) Engine) {
 	rules := slices.Concat(
 		numberRules, bucketRules, admissionRules, reservationRules, leaseRules, keyRules,
-		claimRules, valueRules, usageRules, contextRules, concurrencyRules, caseRules, sceneRules, modelRules,
+		claimRules, valueRules, usageRules, activityRules, overrideRules, averageRules, contextRules, concurrencyRules, caseRules, sceneRules, modelRules,
 	)
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) { r.check(newWorld(t, open(t))) })

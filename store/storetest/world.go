@@ -138,9 +138,11 @@ func (w *world) renew(leases ...store.Lease) []bool {
 	return held
 }
 
-func (w *world) free(l store.Lease) {
+func (w *world) free(l store.Lease) (held bool) {
 	w.Helper()
-	require.NoError(w, w.store.Free(w.ctx, l))
+	held, err := w.store.Free(w.ctx, l)
+	require.NoError(w, err)
+	return held
 }
 
 // The decisions that the rules expect.

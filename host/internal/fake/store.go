@@ -7,10 +7,14 @@ import (
 	"time"
 
 	"github.com/hookhost/hookhost/store"
+	"github.com/hookhost/hookhost/store/memory"
 )
 
-// Store keeps everything and refills nothing.
+// Store keeps everything and refills nothing. What it does not do itself goes
+// to a store in memory.
 type Store struct {
+	*memory.Store
+
 	mu       sync.Mutex
 	refuse   error
 	slow     bool
@@ -38,6 +42,7 @@ var _ store.Store = (*Store)(nil)
 // NewStore makes an empty store.
 func NewStore() *Store {
 	return &Store{
+		Store:    memory.New(nil),
 		balances: map[string]int64{}, open: map[string]int64{}, leases: map[string]map[string]bool{},
 		values: map[string][]byte{}, claims: map[string]*claim{}, counters: map[string]int64{},
 	}
@@ -220,14 +225,15 @@ func (s *Store) Renew(ctx context.Context, leases []store.Lease) ([]bool, error)
 }
 
 // Free implements store.Store.
-func (s *Store) Free(ctx context.Context, l store.Lease) error {
+func (s *Store) Free(ctx context.Context, l store.Lease) (bool, error) {
 	end, err := s.begin(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer end()
-	delete(s.leases[key(l.Owner, l.Limit)], l.Member)
-	return nil
+	held := s.leases[key(l.Owner, l.Limit)]
+	defer delete(held, l.Member)
+	return held[l.Member], nil
 }
 
 // Held implements store.Store.
