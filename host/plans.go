@@ -58,7 +58,7 @@ func (p *plans) Limit(app, user, name, scope string) (hostfn.Limit, bool) {
 	}
 	if b := limit.Bucket; b != nil {
 		found.Bucket = &store.Bucket{Units: b.Units, Per: b.Per, Burst: b.Burst}
-		found.Estimate, found.TurnEstimate, found.MaxWait = b.Estimate, b.TurnEstimate, b.MaxWait
+		found.Estimate, found.TurnEstimate, found.MaxWait = b.Estimate.Units, b.TurnEstimate, b.MaxWait
 	}
 	if l := limit.Lease; l != nil {
 		found.Cap = &store.Cap{Max: l.Max, Expires: l.Expires}
