@@ -174,7 +174,7 @@ func limitOf(limits map[string]manifest.Limit, name string, l hostfn.Limit) (hos
 	}
 	if b := limit.Bucket; b != nil {
 		l.Bucket = bucketOf(b)
-		l.Estimate, l.TurnEstimate, l.MaxWait = b.Estimate, b.TurnEstimate, b.MaxWait
+		l.Estimate, l.TurnEstimate, l.MaxWait = b.Estimate.Units, b.TurnEstimate, b.MaxWait
 	}
 	if c := limit.Lease; c != nil {
 		l.Cap = &store.Cap{Max: c.Max, Expires: c.Expires}

@@ -20,7 +20,7 @@ func openStore(ctx context.Context, m *manifest.Manifest, o Options) (s store.St
 	switch {
 	case o.Store != nil:
 		return o.Store, false, nil
-	case m.Store.URL == manifest.DefaultStoreURL:
+	case !m.Store.Shared():
 		return memory.New(o.clock()), false, nil
 	}
 	s, err = openRedis(ctx, m, o)
