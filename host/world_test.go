@@ -176,7 +176,7 @@ func (w *world) tells(user string, steps ...string) []string {
 // balance is what a bucket of the owner holds.
 func (w *world) balance(owner store.Owner, limit string) int64 {
 	w.t.Helper()
-	l, defined := w.host.Limit(owner.App, owner.User, limit)
+	l, defined := w.host.Limit(context.WithoutCancel(w.t.Context()), owner.App, owner.User, limit)
 	require.True(w.t, defined, limit)
 	n, err := w.host.Store().Balance(context.WithoutCancel(w.t.Context()), owner, limit, *l.Bucket)
 	require.NoError(w.t, err)
