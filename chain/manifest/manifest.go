@@ -32,6 +32,10 @@ type Options struct {
 	Native  func(stage string) bool // stages that the program brings itself have no module; nil for none
 	Env     string                  // lays hooks.ENV.toml, beside hooks.toml, over it
 	Overlay string                  // lays this file over it; wins over Env
+	// NoModules leaves the modules alone: they need not be there, Code is nil, and
+	// the version is another one than a host's. It is for those who only work with
+	// the store and the limits.
+	NoModules bool
 }
 
 // Manifest is a checked hooks.toml, its overlay laid over it.
@@ -122,7 +126,7 @@ func (m *Manifest) read(t *table, o Options) {
 	stages := t.sub("stage")
 	t.close()
 
-	r := stageReader{defaults: d, dev: o.Dev, native: o.Native, modules: map[string]module{}}
+	r := stageReader{defaults: d, dev: o.Dev, native: o.Native, noModules: o.NoModules, modules: map[string]module{}}
 	listed, _ := t.layers[len(t.layers)-1].values["order"].([]any)
 	for i, element := range listed {
 		if name, _ := element.(string); abi.ValidName(name) && !stages.has(name) {

@@ -287,6 +287,20 @@ func TestOffNeedsNoModule(t *testing.T) {
 	}
 }
 
+// Who only works with the store needs neither the modules nor the stages that
+// a program brings.
+func TestModulesCanBeLeftAlone(t *testing.T) {
+	path := write(t, t.TempDir(), "hooks.toml", "version = 1\norder = [\"a\", \"b\"]\n"+
+		"[stage.a]\nmodule = \"nowhere.wasm\"\nrole = \"observer\"\n[stage.b]\nrole = \"observer\"\n")
+	_, err := Load(path, Options{})
+	require.Error(t, err)
+
+	m, err := Load(path, Options{NoModules: true})
+	require.NoError(t, err)
+	assert.Len(t, m.Stages, 2)
+	assert.Nil(t, m.Stages[0].Code)
+}
+
 func TestOverlayWins(t *testing.T) {
 	dir := folder(t)
 	path := write(t, dir, "hooks.toml", oneStage("max_model_calls = 5\n[store]\nnamespace = \"base\"\nreplicas = 2", "mode = \"enforce\"\nmemory = \"1MiB\""))
