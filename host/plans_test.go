@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -321,7 +320,7 @@ func TestPlansAreReloadedAlone(t *testing.T) {
 	w := onPlans(t, manyPlans, host.Options{})
 	before := w.host.Manifest().Version
 	write(t, filepath.Dir(w.path), "this is no manifest")
-	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(w.path), "plans.toml"), []byte(strings.NewReplacer(`"v1"`, `"v2"`, `default = "free"`, `default = "store"`).Replace(manyPlans)), 0o600))
+	writePlans(t, filepath.Dir(w.path), strings.NewReplacer(`"v1"`, `"v2"`, `default = "free"`, `default = "store"`).Replace(manyPlans))
 
 	require.NoError(t, w.host.ReloadPlans())
 
@@ -341,7 +340,7 @@ func TestBadPlansLeaveTheRunningOnesAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := onPlans(t, manyPlans, host.Options{})
-			require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(w.path), "plans.toml"), []byte(bad), 0o600))
+			writePlans(t, filepath.Dir(w.path), bad)
 			for how, reload := range map[string]func() error{
 				"alone": w.host.ReloadPlans, "with the manifest": func() error { return w.host.Reload(t.Context()) },
 			} {
