@@ -7,7 +7,19 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/hookhost/hookhost/store"
+	"github.com/hookhost/hookhost/store/breaker"
 )
+
+// guard puts a breaker before a store that can be away, and an alarm on it.
+func guard(s store.Store, m metric.Meter, log *slog.Logger) (store.Store, error) {
+	a, err := newAlarm(m, log)
+	if err != nil {
+		return nil, err
+	}
+	return breaker.New(s, breaker.Options{Switched: a.switched}), nil
+}
 
 // alarm tells operators that the store went away and that it is back: once
 // each in the log and in a counter, and in a gauge that is 1 meanwhile.

@@ -31,7 +31,6 @@ import (
 	"github.com/hookhost/hookhost/host/hostfn"
 	"github.com/hookhost/hookhost/host/wasm"
 	"github.com/hookhost/hookhost/store"
-	"github.com/hookhost/hookhost/store/breaker"
 	"github.com/hookhost/hookhost/store/memory"
 )
 
@@ -111,18 +110,17 @@ func prepare(ctx context.Context, path string, o Options) (*Host, *chain.Chain, 
 	return h, first, nil
 }
 
-// openStore opens the store of the manifest, behind a breaker if it can be
-// away.
+// openStore opens the store of the manifest, guarded if it can be away.
 func (h *Host) openStore(ctx context.Context) (store.Store, error) {
 	opened, shared, err := openStore(ctx, h.manifest, h.options)
 	if err != nil || !shared {
 		return opened, err
 	}
-	alarm, err := newAlarm(h.options.meter(), h.log)
+	s, err := guard(opened, h.options.meter(), h.log)
 	if err != nil {
 		return nil, errors.Join(err, opened.Close(ctx))
 	}
-	return breaker.New(opened, breaker.Options{Switched: alarm.switched}), nil
+	return s, nil
 }
 
 // Roads are the ways in which ADK runs code that it shows to no plugin, so
