@@ -36,6 +36,13 @@ var scriptNames = []string{
 	"record", "records", "activity_read", "active", "active_read", "learn", "override_set", "override_read", "marker",
 }
 
+// frugal are the scripts that a server runs also when it is out of memory,
+// since they take none. The others it refuses before they begin.
+var frugal = map[string]bool{
+	"settle": true, "balance": true, "refill": true, "renew": true, "free": true, "held": true, "claim_renew": true, "claim_result": true,
+	"value_get": true, "counter": true, "records": true, "activity_read": true, "active_read": true, "override_read": true,
+}
+
 // timeLine is how a script reads the clock: once, in the prelude.
 const timeLine = "local time = redis.call('TIME')\n"
 
@@ -51,7 +58,10 @@ func loadScripts(clock string) map[string]*script {
 	prelude := strings.Replace(read("prelude"), timeLine, clock, 1)
 	scripts := map[string]*script{}
 	for _, name := range scriptNames {
-		source := prelude
+		source := "#!lua\n" + prelude
+		if frugal[name] {
+			source = "#!lua flags=allow-oom\n" + prelude
+		}
 		if library, needed := libraries[name]; needed {
 			source += read(library)
 		}
