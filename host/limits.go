@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/chain"
 	"github.com/hookhost/hookhost/chain/manifest"
 	"github.com/hookhost/hookhost/store"
@@ -19,6 +20,7 @@ import (
 // those who look at limits, and change them, beside the hosts that serve. Its
 // methods may be called by many goroutines at once.
 type Limits struct {
+	stages  []manifest.Stage
 	plans   *plans
 	store   store.Store
 	timeout time.Duration
@@ -57,7 +59,7 @@ func OpenLimits(ctx context.Context, path string, o Options) (*Limits, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Limits{plans: newPlans(file, o), store: s, timeout: max(m.Store.Timeout, limitsTimeout)}, nil
+	return &Limits{stages: m.Stages, plans: newPlans(file, o), store: s, timeout: max(m.Store.Timeout, limitsTimeout)}, nil
 }
 
 // Plans is what stands in plans.toml.
@@ -75,13 +77,14 @@ type Shown struct {
 type ShownLimit struct {
 	manifest.Limit
 	Scope   string // "user", "app" or "global"
-	Shadow  bool   // nothing is refused: the numbers below are those of the real key space all the same
+	Shadow  string // the stage that counts for itself, because it or the plan is in shadow; empty for the real numbers
 	Balance int64  // of a bucket, in units; below 0 is a debt
 	Held    int64  // of a lease, how many are held
 }
 
 // Show tells which plan a user is on and what its limits hold, then those that
-// the app and that all share, each by name.
+// the app and that all share, each by name. A limit that is counted by several
+// stages in shadow is there once for each of them.
 func (l *Limits) Show(ctx context.Context, app, user string) (Shown, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
@@ -99,15 +102,45 @@ func (l *Limits) Show(ctx context.Context, app, user string) (Shown, error) {
 		{"app", store.Owner{Kind: store.OwnerApp, App: app}, l.Plans().App},
 		{"global", store.Owner{Kind: store.OwnerGlobal}, l.Plans().Global},
 	} {
+		inShadow := scope.name == "user" && plan.Mode == chain.Shadow
 		for _, name := range slices.Sorted(maps.Keys(scope.limits)) {
-			one := ShownLimit{Limit: scope.limits[name], Scope: scope.name, Shadow: scope.name == "user" && plan.Mode == chain.Shadow}
-			if err := l.use(ctx, scope.owner, &one); err != nil {
-				return Shown{}, fmt.Errorf("limit[%s]: %w", name, err)
+			for _, space := range l.spaces(name, scope.name, inShadow) {
+				one := ShownLimit{Limit: scope.limits[name], Scope: scope.name, Shadow: space}
+				scope.owner.Shadow = space
+				if err := l.use(ctx, scope.owner, &one); err != nil {
+					return Shown{}, fmt.Errorf("limit[%s]: %w", name, err)
+				}
+				shown.Limits = append(shown.Limits, one)
 			}
-			shown.Limits = append(shown.Limits, one)
 		}
 	}
 	return shown, nil
+}
+
+// spaces are the key spaces that a limit is counted in: the real one, and one
+// for each stage in shadow, or with a plan in shadow for each stage.
+func (l *Limits) spaces(limit, scope string, inShadow bool) []string {
+	granted := abi.Grant{Family: "limit", Name: limit}
+	if scope != "user" {
+		granted.Scope = scope
+	}
+	var spaces []string
+	for _, s := range l.stages {
+		if s.Spec.Mode == chain.Off || !slices.Contains(s.Grants, granted) {
+			continue
+		}
+		space := ""
+		if inShadow || s.Spec.Mode == chain.Shadow {
+			space = s.Spec.Name
+		}
+		if !slices.Contains(spaces, space) {
+			spaces = append(spaces, space)
+		}
+	}
+	if len(spaces) == 0 {
+		return []string{""}
+	}
+	return spaces
 }
 
 // use fills in how far a limit is used.
@@ -134,8 +167,21 @@ func (l *Limits) SetOverride(ctx context.Context, o store.Override) error {
 	return l.store.SetOverride(ctx, o)
 }
 
+// Overrides gives those in the store that a user has: at most one for each app
+// and one for every app, also when they ended.
+func (l *Limits) Overrides(ctx context.Context, user string) ([]store.Override, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	all, err := l.store.Overrides(ctx, "")
+	if err != nil {
+		return nil, fmt.Errorf("overrides: %w", err)
+	}
+	return slices.DeleteFunc(all.Changed, func(o store.Override) bool { return o.User != user || o.Plan == "" }), nil
+}
+
 // Refill makes all buckets of a user full, also those of other plans than the
-// user is on, and names them. Open reservations and leases stay.
+// user is on and those that stages keep in shadow, and names them. Open
+// reservations and leases stay.
 func (l *Limits) Refill(ctx context.Context, app, user string) ([]string, error) {
 	buckets := map[string]bool{}
 	for _, plan := range l.Plans().Plans {
@@ -151,7 +197,13 @@ func (l *Limits) Refill(ctx context.Context, app, user string) ([]string, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	return names, l.store.Refill(ctx, store.Owner{Kind: store.OwnerUser, App: app, User: user}, names...)
+	owner := store.Owner{Kind: store.OwnerUser, App: app, User: user}
+	errs := []error{l.store.Refill(ctx, owner, names...)}
+	for _, s := range l.stages {
+		owner.Shadow = s.Spec.Name
+		errs = append(errs, l.store.Refill(ctx, owner, names...))
+	}
+	return names, errors.Join(errs...)
 }
 
 // Top gives the users of an owner with a record since then, those first whose

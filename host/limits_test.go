@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +120,39 @@ func TestRefillMakesTheBucketsOfAllPlansFull(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, n, owner)
 	}
+}
+
+// A plan in shadow is counted by each stage for itself.
+func TestLimitsInShadowAreShownAndRefilledWhereTheyAreCounted(t *testing.T) {
+	shared := memory.New(nil)
+	mine := ownerOf("ada")
+	mine.Shadow = "ratelimit"
+	take(t, shared, mine, "turn", 5, 2)
+	l := openLimits(t, strings.Replace(someLimits, "[plan.free]", "[plan.free]\nmode = \"shadow\"", 1), shared)
+
+	turn := func() host.ShownLimit {
+		shown, err := l.Show(t.Context(), "app", "ada")
+		require.NoError(t, err)
+		i := slices.IndexFunc(shown.Limits, func(one host.ShownLimit) bool { return one.Name == "turn" })
+		require.NotEqual(t, -1, i)
+		return shown.Limits[i]
+	}
+	assert.Equal(t, "ratelimit", turn().Shadow)
+	assert.EqualValues(t, 3, turn().Balance)
+	_, err := l.Refill(t.Context(), "app", "ada")
+	require.NoError(t, err)
+	assert.EqualValues(t, 5, turn().Balance)
+}
+
+func TestOverridesOfOneUser(t *testing.T) {
+	l := openLimits(t, someLimits, memory.New(nil))
+	mine := store.Override{User: "ada", App: "app", Plan: "pro", Author: "kim"}
+	for _, o := range []store.Override{{User: "eve", Plan: "pro"}, mine, {User: "ada", Plan: "pro"}, {User: "ada"}} {
+		require.NoError(t, l.SetOverride(t.Context(), o))
+	}
+	got, err := l.Overrides(t.Context(), "ada")
+	require.NoError(t, err)
+	assert.Equal(t, []store.Override{mine}, got)
 }
 
 func TestTopHasTheUsersWithTheMostTokensFirst(t *testing.T) {
