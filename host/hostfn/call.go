@@ -8,51 +8,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/store"
 )
-
-// Services is what stands behind the functions, for all stages of a host. It
-// is made once and shared by pointer.
-type Services struct {
-	Store        store.Store
-	StoreTimeout time.Duration // of one call to the store; 0 is 50 ms
-	// Local takes over the limits of stages with Stage.Local while Store is
-	// away. Each is divided by Replicas. Nil if there is none.
-	Local    store.Store
-	Replicas int64
-
-	Plans Plans
-	Log   *slog.Logger // nil is slog.Default
-
-	Leases Leases // Run must be running for leases to outlive their expiry
-
-	open      openCharges
-	sequence  atomic.Int64
-	fallbacks atomic.Int64
-}
-
-// Fallbacks counts the calls to the store that came back unavailable, so that
-// a guest was told so or the local share was used.
-func (s *Services) Fallbacks() int64 { return s.fallbacks.Load() }
-
-func (s *Services) logger() *slog.Logger {
-	if s.Log == nil {
-		return slog.Default()
-	}
-	return s.Log
-}
-
-func (s *Services) storeTimeout() time.Duration {
-	if s.StoreTimeout <= 0 {
-		return 50 * time.Millisecond
-	}
-	return s.StoreTimeout
-}
 
 // Stage is what the functions have to know about a stage.
 type Stage struct {

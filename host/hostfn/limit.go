@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/hookhost/hookhost/abi"
+	"github.com/hookhost/hookhost/host/hostfn/outbox"
 	"github.com/hookhost/hookhost/store"
 )
 
 const (
 	maxNames   = 16               // limits in one admission
 	reserveFor = time.Hour        // an open charge is settled by its operation's end; this is for a host that died
-	undoWithin = 10 * time.Second // an admission across owners is undone while it is asked for
+	undoWithin = time.Minute      // an admission across owners is undone while it is asked for, or when the store is back
 )
 
 // asked is one limit that a guest names, as this run's user has it.
@@ -183,7 +184,7 @@ func (c *Call) admit(all []asked, item itemOf) (decision, abi.Code) {
 			continue
 		}
 		if code != abi.OK || d.kind >= abi.Denied {
-			c.services.undo(c.ctx, taken)
+			c.services.undo(taken)
 			c.storeAway = c.storeAway || code == abi.Unavailable
 			return d, code
 		}
@@ -231,10 +232,12 @@ func decider(group []asked, d decision) asked {
 // stage goes on with that.
 func (c *Call) admitGroup(id string, group []asked, item itemOf, undoable bool) (decision, []part, abi.Code) {
 	admitted, in := group, c.services.Store
+	c.settled(in, group[0].owner)
 	d, err := c.askStore(in, id, admitted, item, undoable)
 	code := c.codeOf(err)
 	if code == abi.Unavailable && c.stage.Local && c.services.Local != nil && c.ctx.Err() == nil {
 		admitted, in = c.share(group), c.services.Local
+		c.settled(in, group[0].owner)
 		d, err = c.askStore(in, id, admitted, item, undoable)
 		code = c.codeOf(err)
 	}
@@ -259,6 +262,18 @@ func (c *Call) admitGroup(id string, group []asked, item itemOf, undoable bool) 
 		}
 	}
 	return told, parts, abi.OK
+}
+
+// settled lets an admission of a user see what the user's calls before it came
+// to. Nobody waits for it longer than half of the store's time, so that the
+// other half is left to ask.
+func (c *Call) settled(in store.Store, owner store.Owner) {
+	if owner.Kind != store.OwnerUser {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, c.services.storeTimeout()/2)
+	defer cancel()
+	_ = c.services.outbox().Flush(ctx, outbox.Line{In: in, Owner: owner}) // what is left is tried again
 }
 
 func (c *Call) share(group []asked) []asked {
@@ -305,7 +320,9 @@ func (c *Call) partOf(id string, in store.Store, a asked, of itemOf, undoable bo
 	return part{}, false
 }
 
-// LimitSettle replaces what a reservation charged by what was used.
+// LimitSettle replaces what a reservation charged by what was used. It is
+// done once it was accepted: the store hears of it behind the call, in time for
+// the next admission of the user.
 func (c *Call) LimitSettle(id, actual int64) int32 {
 	if code := c.mayEnd("hookhost_limit.settle"); code != abi.OK {
 		return code
@@ -313,13 +330,12 @@ func (c *Call) LimitSettle(id, actual int64) int32 {
 	if actual < 0 || actual > store.MaxUnits {
 		return abi.BadArgument
 	}
-	return c.end(id, func(taken *charge) (abi.Code, bool) {
+	return c.end(id, func(taken *charge) abi.Code {
 		if !taken.reserves() {
-			return abi.WrongType, false
+			return abi.WrongType
 		}
-		taken.actual = &actual
-		return abi.OK, true
-	})
+		return abi.OK
+	}, settle, actual)
 }
 
 // LimitRelease gives a reservation or a lease back.
@@ -327,10 +343,7 @@ func (c *Call) LimitRelease(id int64) int32 {
 	if code := c.mayEnd("hookhost_limit.release"); code != abi.OK {
 		return code
 	}
-	return c.end(id, func(taken *charge) (abi.Code, bool) {
-		taken.actual = new(int64)
-		return abi.OK, true
-	})
+	return c.end(id, func(*charge) abi.Code { return abi.OK }, release, 0)
 }
 
 func (c *Call) mayEnd(function string) abi.Code {
