@@ -268,37 +268,6 @@ func (c *Call) ownSpace() string {
 	return ""
 }
 
-// inStore runs one call to the store, in its time, and turns its error into a
-// code.
-func (c *Call) inStore(f func(context.Context) error) abi.Code {
-	code := c.codeOf(c.within(f))
-	c.storeAway = c.storeAway || code == abi.Unavailable
-	return code
-}
-
-func (c *Call) within(f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(c.ctx, c.services.storeTimeout())
-	defer cancel()
-	return f(ctx)
-}
-
-// codeOf tells a store that is away, which is counted, from one that does not
-// accept what it was asked.
-func (c *Call) codeOf(err error) abi.Code {
-	switch {
-	case err == nil:
-		return abi.OK
-	case errors.Is(err, store.ErrUnknownID), errors.Is(err, store.ErrFenced):
-		return abi.NotFound
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		c.services.fallbacks.Add(1)
-		c.services.logger().Warn("store unavailable", "stage", c.stage.Name, "error", err)
-		return abi.Unavailable
-	}
-	c.services.logger().Warn("store refused a request", "stage", c.stage.Name, "error", err)
-	return abi.BadArgument
-}
-
 // nextID makes an id that no other call of any host has.
 func (c *Call) nextID() (int64, string) {
 	n := c.services.sequence.Add(1)

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	maxNames   = 16               // limits in one admission
-	reserveFor = time.Hour        // an open charge is settled by its operation's end; this is for a host that died
-	undoWithin = time.Minute      // an admission across owners is undone while it is asked for, or when the store is back
+	maxNames   = 16          // limits in one admission
+	reserveFor = time.Hour   // an open charge is settled by its operation's end; this is for a host that died
+	undoWithin = time.Minute // an admission across owners is undone while it is asked for, or when the store is back
 )
 
 // asked is one limit that a guest names, as this run's user has it.
@@ -232,12 +232,10 @@ func decider(group []asked, d decision) asked {
 // stage goes on with that.
 func (c *Call) admitGroup(id string, group []asked, item itemOf, undoable bool) (decision, []part, abi.Code) {
 	admitted, in := group, c.services.Store
-	c.settled(in, group[0].owner)
 	d, err := c.askStore(in, id, admitted, item, undoable)
 	code := c.codeOf(err)
 	if code == abi.Unavailable && c.stage.Local && c.services.Local != nil && c.ctx.Err() == nil {
 		admitted, in = c.share(group), c.services.Local
-		c.settled(in, group[0].owner)
 		d, err = c.askStore(in, id, admitted, item, undoable)
 		code = c.codeOf(err)
 	}
@@ -267,11 +265,11 @@ func (c *Call) admitGroup(id string, group []asked, item itemOf, undoable bool) 
 // settled lets an admission of a user see what the user's calls before it came
 // to. Nobody waits for it longer than half of the store's time, so that the
 // other half is left to ask.
-func (c *Call) settled(in store.Store, owner store.Owner) {
+func (c *Call) settled(ctx context.Context, in store.Store, owner store.Owner) {
 	if owner.Kind != store.OwnerUser {
 		return
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, c.services.storeTimeout()/2)
+	ctx, cancel := context.WithTimeout(ctx, c.services.storeTimeout()/2)
 	defer cancel()
 	_ = c.services.outbox().Flush(ctx, outbox.Line{In: in, Owner: owner}) // what is left is tried again
 }
@@ -290,7 +288,8 @@ func (c *Call) askStore(in store.Store, id string, group []asked, item itemOf, u
 	for _, a := range group {
 		admission.Items = append(admission.Items, c.item(a, item, undoable))
 	}
-	err = c.within(func(ctx context.Context) error {
+	err = c.within(in, func(ctx context.Context) error {
+		c.settled(ctx, in, admission.Owner)
 		d, err = in.Admit(ctx, admission)
 		return err
 	})
