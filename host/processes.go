@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hookhost/hookhost/store"
+	"github.com/hookhost/hookhost/store/breaker"
 )
 
 // ProcessesLimit is the lease that each process holds on the store that it
@@ -40,13 +41,24 @@ func (p *processes) count() int64 {
 	return p.configured
 }
 
-// run says again and again that this process lives, until ctx is done.
+// run says again and again that this process lives, until ctx is done. While
+// the store is away it asks more often: so it is this, and no user's turn, that
+// finds the store back.
 func (p *processes) run(ctx context.Context, failed func(error)) {
-	every(ctx, p.lease.Cap.Expires/3, func() {
-		if err := p.beat(ctx); err != nil && ctx.Err() == nil {
-			failed(err)
+	for {
+		next := p.lease.Cap.Expires / 3
+		if err := p.beat(ctx); err != nil {
+			next = min(next, breaker.ProbeEvery)
+			if ctx.Err() == nil {
+				failed(err)
+			}
 		}
-	})
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(next):
+		}
+	}
 }
 
 // beat renews the lease and counts all. After an outage in which the leases

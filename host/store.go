@@ -2,17 +2,12 @@ package host
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/hookhost/hookhost/chain/manifest"
 	"github.com/hookhost/hookhost/store"
 	"github.com/hookhost/hookhost/store/memory"
+	"github.com/hookhost/hookhost/store/redis"
 )
-
-// ErrStore is a store that this build has no engine for.
-var ErrStore = errors.New("no engine for this store")
 
 // openStore opens the store that the manifest names. Shared says that other
 // processes can be on it and that it can be away.
@@ -27,8 +22,19 @@ func openStore(ctx context.Context, m *manifest.Manifest, o Options) (s store.St
 	return s, true, err
 }
 
-// openRedis is to be replaced.
-func openRedis(_ context.Context, m *manifest.Manifest, _ Options) (store.Store, error) {
-	scheme, _, _ := strings.Cut(m.Store.URL, "://") // the rest may hold a password
-	return nil, fmt.Errorf("store[%s]: %w: use memory://", scheme, ErrStore)
+// openRedis connects to the server of the manifest. What is wrong with it is
+// said at [store] url.
+func openRedis(ctx context.Context, m *manifest.Manifest, o Options) (store.Store, error) {
+	username, password, err := m.ReadCredentials()
+	if err != nil {
+		return nil, err
+	}
+	s, err := redis.Open(ctx, redis.Config{
+		URL: m.Store.URL, Namespace: m.Store.Namespace, Timeout: m.Store.Timeout, DialTimeout: m.Store.DialTimeout, Pool: m.Store.Pool,
+		Username: username, Password: password, CA: m.Store.CA, Cert: m.Store.Cert, Key: m.Store.Key, Log: o.log(),
+	})
+	if err != nil {
+		return nil, m.StoreErrorf("url", "%w", err)
+	}
+	return s, nil
 }

@@ -21,7 +21,7 @@ const (
 	// has waited for five timeouts at most in all.
 	Failures = 5
 	// ProbeEvery is how long a store that is away is left alone before one call
-	// is let through to see whether it is back.
+	// that writes is let through to see whether it is back.
 	ProbeEvery = time.Second
 )
 
@@ -72,8 +72,9 @@ var (
 	errNeutral = errors.New("neutral")
 )
 
-// does tells what a call's success shows. Reading shows little: a replica
-// answers it, and a server without memory does.
+// does tells what a call's success shows. Reading shows nothing: a replica
+// answers it, and a server without memory does. So a read never sees whether
+// the store is back, nor is it in the way of a write that could.
 type does bool
 
 const (
@@ -82,6 +83,9 @@ const (
 )
 
 func guard[T any](ctx context.Context, b *breaker, d does, call func() (T, error)) (result T, err error) {
+	if d == reads && b.circuit.State() != gobreaker.StateClosed {
+		return result, errAway
+	}
 	done, err := b.circuit.Allow()
 	if err != nil {
 		return result, errAway
