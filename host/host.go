@@ -165,13 +165,13 @@ func (h *Host) poll(ctx context.Context) {
 	}
 }
 
-// start begins what runs as long as the host: renewing leases, asking for
-// overrides, telling that this process lives, and ending the runs that ADK
-// never ends.
+// start begins what runs as long as the host: renewing leases, writing what
+// was put off, asking for overrides, telling that this process lives, and
+// ending the runs that ADK never ends.
 func (h *Host) start() {
 	h.stopped, h.stop = context.WithCancel(context.Background())
 	ctx := h.stopped
-	h.background.Go(func() { h.services.Leases.Run(ctx, h.log) })
+	h.background.Go(func() { h.services.Run(ctx) })
 	h.background.Go(func() { every(ctx, pollEvery, func() { h.poll(ctx) }) })
 	h.background.Go(func() {
 		h.fleet.run(ctx, func(err error) { h.log.Debug("this process could not say that it lives", "error", err) })
@@ -218,6 +218,10 @@ func (h *Host) Replicas() int64 { return h.fleet.count() }
 
 // Open counts the runs and the operations that have not ended.
 func (h *Host) Open() (runs, operations int) { return h.ledger.Open() }
+
+// Drain writes what runs left to be written behind them, such as settlements,
+// for those who read the store next. It fails if the store is away.
+func (h *Host) Drain(ctx context.Context) error { return h.services.Drain(ctx) }
 
 // Fallbacks counts the calls to the store that found it away.
 func (h *Host) Fallbacks() int64 { return h.services.Fallbacks() }
@@ -316,9 +320,9 @@ func (h *Host) ReloadOnHangup() {
 	})
 }
 
-// Close ends the runs that are left, closes every stage and the store, and
-// joins their errors. Runs that begin later are refused. A second Close does
-// nothing.
+// Close ends the runs that are left, closes every stage, writes what was put
+// off as long as ctx allows, closes the store, and joins their errors. Runs
+// that begin later are refused. A second Close does nothing.
 func (h *Host) Close(ctx context.Context) error {
 	h.reload.Lock()
 	if h.closed {
@@ -332,10 +336,11 @@ func (h *Host) Close(ctx context.Context) error {
 	h.retiring.Wait()
 	h.stop()
 	h.background.Wait()
+	errs = append(errs, h.retired...)
+	errs = append(errs, h.services.Close(ctx))
 	if err := h.fleet.leave(ctx); err != nil {
 		h.log.Warn("other processes count this one until its lease lapses", "error", err)
 	}
-	errs = append(errs, h.retired...)
 	errs = append(errs, h.services.Local.Close(ctx), h.store.Close(ctx))
 	return errors.Join(errs...)
 }

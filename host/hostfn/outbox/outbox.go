@@ -135,7 +135,7 @@ func (o *Outbox) Run(ctx context.Context) {
 }
 
 func (o *Outbox) run(ctx context.Context) {
-	for {
+	for ctx.Err() == nil {
 		l, pause := o.next()
 		if l != nil {
 			_ = o.write(ctx, l) // what failed stays in line
@@ -147,7 +147,6 @@ func (o *Outbox) run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-o.work:
 		case <-over:
 		}

@@ -187,6 +187,19 @@ func TestAStoreThatIsAwayIsAskedLessAndLess(t *testing.T) {
 	assert.Less(t, b.tried(), 6, "at 0, 20, 60, 140 ms")
 }
 
+func TestWhatIsLeftWhenRunEndsIsForClose(t *testing.T) {
+	b := newBench(t, outbox.Options{Timeout: time.Minute})
+	b.hang.Store(true)
+	stop := b.start()
+	b.put("ada", "settle", "0")
+	stop()
+	assert.Equal(t, 1, b.Pending())
+	assert.Zero(t, b.logged("writes wait"), "it was not the store that broke off")
+	b.hang.Store(false)
+	require.NoError(t, b.Close(t.Context()))
+	assert.Equal(t, numbers(1), b.of("ada"))
+}
+
 func TestAWriteThatHangsIsTriedAgain(t *testing.T) {
 	b := newBench(t, outbox.Options{Timeout: 5 * time.Millisecond})
 	b.hang.Store(true)
