@@ -20,10 +20,10 @@ import (
 // those who look at limits, and change them, beside the hosts that serve. Its
 // methods may be called by many goroutines at once.
 type Limits struct {
-	stages  []manifest.Stage
-	plans   *plans
-	store   store.Store
-	timeout time.Duration
+	manifest *manifest.Manifest
+	plans    *plans
+	store    store.Store
+	timeout  time.Duration
 }
 
 // limitsTimeout is the least that one call to the store gets: nobody's turn
@@ -59,8 +59,11 @@ func OpenLimits(ctx context.Context, path string, o Options) (*Limits, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Limits{stages: m.Stages, plans: newPlans(file, o), store: s, timeout: max(m.Store.Timeout, limitsTimeout)}, nil
+	return &Limits{manifest: m, plans: newPlans(file, o), store: s, timeout: max(m.Store.Timeout, limitsTimeout)}, nil
 }
+
+// Manifest is the one that the limits stand in, without its modules.
+func (l *Limits) Manifest() *manifest.Manifest { return l.manifest }
 
 // Plans is what stands in plans.toml.
 func (l *Limits) Plans() *manifest.Plans { return l.plans.file() }
@@ -125,7 +128,7 @@ func (l *Limits) spaces(limit, scope string, inShadow bool) []string {
 		granted.Scope = scope
 	}
 	var spaces []string
-	for _, s := range l.stages {
+	for _, s := range l.manifest.Stages {
 		if s.Spec.Mode == chain.Off || !slices.Contains(s.Grants, granted) {
 			continue
 		}
@@ -199,7 +202,7 @@ func (l *Limits) Refill(ctx context.Context, app, user string) ([]string, error)
 	defer cancel()
 	owner := store.Owner{Kind: store.OwnerUser, App: app, User: user}
 	errs := []error{l.store.Refill(ctx, owner, names...)}
-	for _, s := range l.stages {
+	for _, s := range l.manifest.Stages {
 		owner.Shadow = s.Spec.Name
 		errs = append(errs, l.store.Refill(ctx, owner, names...))
 	}
