@@ -157,12 +157,12 @@ func cacheDir(dir string) string {
 	return filepath.Join(base, "hookhost")
 }
 
-// start begins what runs as long as the host: renewing leases, and ending
-// the runs that ADK never ends.
+// start begins what runs as long as the host: renewing leases, writing what
+// was put off, and ending the runs that ADK never ends.
 func (h *Host) start() {
 	h.stopped, h.stop = context.WithCancel(context.Background())
 	ctx := h.stopped
-	h.background.Go(func() { h.services.Leases.Run(ctx, h.log) })
+	h.background.Go(func() { h.services.Run(ctx) })
 	h.background.Go(func() {
 		tick := time.NewTicker(sweepEvery)
 		defer tick.Stop()
@@ -200,6 +200,10 @@ func (h *Host) Limit(app, user, name string) (hostfn.Limit, bool) {
 
 // Open counts the runs and the operations that have not ended.
 func (h *Host) Open() (runs, operations int) { return h.ledger.Open() }
+
+// Drain writes what runs left to be written behind them, such as settlements,
+// for those who read the store next. It fails if the store is away.
+func (h *Host) Drain(ctx context.Context) error { return h.services.Drain(ctx) }
 
 // Fallbacks counts the calls to the store that found it away.
 func (h *Host) Fallbacks() int64 { return h.services.Fallbacks() }
@@ -274,8 +278,8 @@ func (h *Host) ReloadOnHangup() {
 	})
 }
 
-// Close ends the runs that are left, closes every stage and the store, and
-// joins their errors. Runs that begin later are refused. A second Close does
+// Close ends the runs that are left, closes every stage, writes what was put
+// off as long as ctx allows, closes the store, and joins their errors. Runs that begin later are refused. A second Close does
 // nothing.
 func (h *Host) Close(ctx context.Context) error {
 	h.reload.Lock()
@@ -291,7 +295,7 @@ func (h *Host) Close(ctx context.Context) error {
 	h.stop()
 	h.background.Wait()
 	errs = append(errs, h.retired...)
-	errs = append(errs, h.services.Local.Close(ctx), h.store.Close(ctx))
+	errs = append(errs, h.services.Close(ctx), h.services.Local.Close(ctx), h.store.Close(ctx))
 	return errors.Join(errs...)
 }
 

@@ -173,9 +173,10 @@ func (w *world) tells(user string, steps ...string) []string {
 	return results
 }
 
-// balance is what a bucket of the owner holds.
+// balance is what a bucket of the owner holds, when all was written.
 func (w *world) balance(owner store.Owner, limit string) int64 {
 	w.t.Helper()
+	require.NoError(w.t, w.host.Drain(context.WithoutCancel(w.t.Context())))
 	l, defined := w.host.Limit(owner.App, owner.User, limit)
 	require.True(w.t, defined, limit)
 	n, err := w.host.Store().Balance(context.WithoutCancel(w.t.Context()), owner, limit, *l.Bucket)

@@ -179,6 +179,9 @@ func (f *runFlags) turn(ctx context.Context, r *runner.Runner, message string, o
 
 // usage prints what the user's model calls came to, and what is left.
 func (f *runFlags) usage(ctx context.Context, h *host.Host, out *printer) error {
+	if err := h.Drain(ctx); err != nil {
+		return fmt.Errorf("usage: %w", err)
+	}
 	owner := store.Owner{Kind: store.OwnerUser, App: demoApp, User: f.user}
 	records, err := h.Store().Records(ctx, owner)
 	if err != nil {

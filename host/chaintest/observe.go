@@ -53,6 +53,13 @@ func (o *observed) tell(where, text string) {
 	o.told[where] = append(o.told[where], text)
 }
 
+// failed takes in what went wrong beside the run.
+func (o *observed) failed(err error) {
+	if err != nil {
+		o.errors = append(o.errors, err.Error())
+	}
+}
+
 // event takes in what the user's client gets.
 func (o *observed) event(ev *session.Event) {
 	o.tell("user's events", whole(ev))
@@ -118,9 +125,7 @@ func (w *world) observe(ctx context.Context, o *observed, from marks, of *who, e
 	}
 	o.tell("log", w.log.String()[from.log:])
 	o.fallbacks = w.host.Fallbacks()
-	if err := errors.Join(w.balances(ctx, o, e), w.usage(ctx, o, e)); err != nil {
-		o.errors = append(o.errors, err.Error())
-	}
+	o.failed(errors.Join(w.balances(ctx, o, e), w.usage(ctx, o, e)))
 }
 
 // sessionsOf gives the session of one turn, or those of all.

@@ -50,6 +50,13 @@ func (l *Leases) drop(in store.Store, lease store.Lease) bool {
 	return true
 }
 
+// has reports whether anybody holds the lease.
+func (l *Leases) has(in store.Store, lease store.Lease) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.held[heldLease{in, lease}] > 0
+}
+
 // wakeUp is called with the lock held.
 func (l *Leases) wakeUp() chan struct{} {
 	if l.wake == nil {

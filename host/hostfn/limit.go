@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/hookhost/hookhost/abi"
+	"github.com/hookhost/hookhost/host/hostfn/outbox"
 	"github.com/hookhost/hookhost/store"
 )
 
 const (
-	maxNames   = 16               // limits in one admission
-	reserveFor = time.Hour        // an open charge is settled by its operation's end; this is for a host that died
-	undoWithin = 10 * time.Second // an admission across owners is undone while it is asked for
+	maxNames   = 16          // limits in one admission
+	reserveFor = time.Hour   // an open charge is settled by its operation's end; this is for a host that died
+	undoWithin = time.Minute // an admission across owners is undone while it is asked for, or when the store is back
 )
 
 // asked is one limit that a guest names, as this run's user has it.
@@ -183,7 +184,7 @@ func (c *Call) admit(all []asked, item itemOf) (decision, abi.Code) {
 			continue
 		}
 		if code != abi.OK || d.kind >= abi.Denied {
-			c.services.undo(c.ctx, taken)
+			c.services.undo(taken)
 			c.storeAway = c.storeAway || code == abi.Unavailable
 			return d, code
 		}
@@ -261,6 +262,18 @@ func (c *Call) admitGroup(id string, group []asked, item itemOf, undoable bool) 
 	return told, parts, abi.OK
 }
 
+// settled lets an admission of a user see what the user's calls before it came
+// to. Nobody waits for it longer than half of the store's time, so that the
+// other half is left to ask.
+func (c *Call) settled(ctx context.Context, in store.Store, owner store.Owner) {
+	if owner.Kind != store.OwnerUser {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.services.storeTimeout()/2)
+	defer cancel()
+	_ = c.services.outbox().Flush(ctx, outbox.Line{In: in, Owner: owner}) // what is left is tried again
+}
+
 func (c *Call) share(group []asked) []asked {
 	shared := make([]asked, len(group))
 	for i, a := range group {
@@ -275,7 +288,8 @@ func (c *Call) askStore(in store.Store, id string, group []asked, item itemOf, u
 	for _, a := range group {
 		admission.Items = append(admission.Items, c.item(a, item, undoable))
 	}
-	err = c.within(func(ctx context.Context) error {
+	err = c.within(in, func(ctx context.Context) error {
+		c.settled(ctx, in, admission.Owner)
 		d, err = in.Admit(ctx, admission)
 		return err
 	})
@@ -305,7 +319,9 @@ func (c *Call) partOf(id string, in store.Store, a asked, of itemOf, undoable bo
 	return part{}, false
 }
 
-// LimitSettle replaces what a reservation charged by what was used.
+// LimitSettle replaces what a reservation charged by what was used. It is
+// done once it was accepted: the store hears of it behind the call, in time for
+// the next admission of the user.
 func (c *Call) LimitSettle(id, actual int64) int32 {
 	if code := c.mayEnd("hookhost_limit.settle"); code != abi.OK {
 		return code
@@ -313,13 +329,12 @@ func (c *Call) LimitSettle(id, actual int64) int32 {
 	if actual < 0 || actual > store.MaxUnits {
 		return abi.BadArgument
 	}
-	return c.end(id, func(taken *charge) (abi.Code, bool) {
+	return c.end(id, func(taken *charge) abi.Code {
 		if !taken.reserves() {
-			return abi.WrongType, false
+			return abi.WrongType
 		}
-		taken.actual = &actual
-		return abi.OK, true
-	})
+		return abi.OK
+	}, settle, actual)
 }
 
 // LimitRelease gives a reservation or a lease back.
@@ -327,10 +342,7 @@ func (c *Call) LimitRelease(id int64) int32 {
 	if code := c.mayEnd("hookhost_limit.release"); code != abi.OK {
 		return code
 	}
-	return c.end(id, func(taken *charge) (abi.Code, bool) {
-		taken.actual = new(int64)
-		return abi.OK, true
-	})
+	return c.end(id, func(*charge) abi.Code { return abi.OK }, release, 0)
 }
 
 func (c *Call) mayEnd(function string) abi.Code {

@@ -111,9 +111,16 @@ func readDecision(out []byte) decision {
 
 var user = store.Owner{Kind: store.OwnerUser, App: "app", User: "user"}
 
-// balance reads a bucket in the owner's own key space.
+// drain writes what was put off.
+func (b *bench) drain() {
+	b.t.Helper()
+	require.NoError(b.t, b.services.Drain(context.Background()))
+}
+
+// balance reads a bucket in the owner's own key space, when all was written.
 func (b *bench) balance(in *fake.Store, owner store.Owner, name string) int64 {
 	b.t.Helper()
+	b.drain()
 	limit := b.plans[name]
 	if owner.Kind == store.OwnerApp {
 		limit = b.plans[name+":app"]
@@ -125,9 +132,18 @@ func (b *bench) balance(in *fake.Store, owner store.Owner, name string) int64 {
 
 func (b *bench) held(owner store.Owner, name string) int64 {
 	b.t.Helper()
+	b.drain()
 	n, err := b.store.Held(context.Background(), owner, name)
 	require.NoError(b.t, err)
 	return n
+}
+
+func (b *bench) records() []store.Record {
+	b.t.Helper()
+	b.drain()
+	records, err := b.store.Records(context.Background(), user)
+	require.NoError(b.t, err)
+	return records
 }
 
 // text reads a value by a function, with a buffer that is large enough.

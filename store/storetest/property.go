@@ -3,6 +3,8 @@ package storetest
 import (
 	"fmt"
 	"math/big"
+	"os"
+	"strconv"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -11,11 +13,22 @@ import (
 	"github.com/hookhost/hookhost/store"
 )
 
-// modelRules hold an engine to the model over random sequences: many checks
-// of many sequences each, since rapid makes a hundred of them a check.
+// checks is how often rapid makes a hundred sequences. HOOKHOST_TEST_CHECKS
+// sets another number.
+func checks(w *world) int {
+	set := os.Getenv("HOOKHOST_TEST_CHECKS")
+	if set == "" {
+		return 100
+	}
+	n, err := strconv.Atoi(set)
+	require.NoError(w, err, "HOOKHOST_TEST_CHECKS")
+	return n
+}
+
+// modelRules hold an engine to the model over random sequences.
 var modelRules = []rule{
 	{"model/takes, settlements, plan changes and clock steps agree with rationals", func(w *world) {
-		for range 50 {
+		for range checks(w) {
 			rapid.Check(w.t, func(t *rapid.T) { newSequence(t, w.failing(t)).run() })
 		}
 	}},
