@@ -189,7 +189,7 @@ func (f *runFlags) usage(ctx context.Context, h *host.Host, out *printer) error 
 	}
 	left := make(map[string]int64)
 	for _, name := range []string{"turn", "tokens"} {
-		limit, ok := h.Limit(demoApp, f.user, name)
+		limit, ok := h.Limit(ctx, demoApp, f.user, name)
 		if !ok || limit.Bucket == nil {
 			continue
 		}

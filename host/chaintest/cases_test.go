@@ -97,7 +97,7 @@ func (s *shipped) tree(tree demo.Tree) *runner.Runner {
 
 func (s *shipped) left(user, limit string) int64 {
 	s.t.Helper()
-	l, defined := s.host.Limit(App, user, limit)
+	l, defined := s.host.Limit(s.t.Context(), App, user, limit)
 	require.True(s.t, defined)
 	require.NoError(s.t, s.host.Drain(s.t.Context()))
 	n, err := s.host.Store().Balance(s.t.Context(), owner(user), limit, *l.Bucket)

@@ -194,7 +194,7 @@ func (w *world) balances(ctx context.Context, o *observed, e *expect) error {
 var errNoLimit = errors.New("the user's plan has no such limit")
 
 func (w *world) balance(ctx context.Context, user, name string) (int64, error) {
-	limit, defined := w.host.Limit(App, user, name)
+	limit, defined := w.host.Limit(ctx, App, user, name)
 	switch {
 	case !defined:
 		return 0, errNoLimit
