@@ -98,8 +98,8 @@ func prepare(ctx context.Context, path string, o Options) (*Host, *chain.Chain, 
 		return nil, nil, err
 	}
 	h.services = &hostfn.Services{
-		Store: h.store, StoreTimeout: m.Store.Timeout, Local: memory.New(o.clock()), Replicas: int64(m.Store.Replicas),
-		Plans: h.plans, Log: h.log,
+		Store: h.store, StoreTimeout: m.Store.Timeout, Local: memory.New(o.clock()),
+		Replicas: func() int64 { return int64(m.Store.Replicas) }, Plans: h.plans, Log: h.log,
 	}
 	h.runtime = wasm.New(cacheDir(o.CacheDir), h.log)
 	first, err := h.build(ctx, m)
@@ -195,7 +195,7 @@ func (h *Host) Store() store.Store { return h.store }
 
 // Limit is the definition of a limit for a user now.
 func (h *Host) Limit(app, user, name string) (hostfn.Limit, bool) {
-	return h.plans.Limit(app, user, name, "")
+	return h.plans.Limit(context.Background(), app, user, name, "")
 }
 
 // Open counts the runs and the operations that have not ended.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"sync/atomic"
 
 	"github.com/hookhost/hookhost/chain"
@@ -17,9 +18,17 @@ type plans struct {
 }
 
 // Plan names the plan of a user.
-func (p *plans) Plan(app, user string) string {
+func (p *plans) Plan(_ context.Context, app, user string) string {
 	if plan := p.of(app, user); plan != nil {
 		return plan.Name
+	}
+	return ""
+}
+
+// Version is the one that the file gives.
+func (p *plans) Version() string {
+	if current := p.current.Load(); current != nil {
+		return current.Version
 	}
 	return ""
 }
@@ -33,7 +42,7 @@ func (p *plans) of(app, user string) *manifest.Plan {
 }
 
 // Limit finds a limit of the user's plan, or one that all users share.
-func (p *plans) Limit(app, user, name, scope string) (hostfn.Limit, bool) {
+func (p *plans) Limit(_ context.Context, app, user, name, scope string) (hostfn.Limit, bool) {
 	current := p.current.Load()
 	if current == nil {
 		return hostfn.Limit{}, false
@@ -58,7 +67,10 @@ func (p *plans) Limit(app, user, name, scope string) (hostfn.Limit, bool) {
 	}
 	if b := limit.Bucket; b != nil {
 		found.Bucket = &store.Bucket{Units: b.Units, Per: b.Per, Burst: b.Burst}
-		found.Estimate, found.TurnEstimate, found.MaxWait = b.Estimate, b.TurnEstimate, b.MaxWait
+		found.TurnEstimate, found.MaxWait = b.TurnEstimate, b.MaxWait
+		if b.Estimate > 0 {
+			found.Estimate = hostfn.Estimate{By: hostfn.Fixed, Units: b.Estimate}
+		}
 	}
 	if l := limit.Lease; l != nil {
 		found.Cap = &store.Cap{Max: l.Max, Expires: l.Expires}
