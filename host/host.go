@@ -100,8 +100,8 @@ func prepare(ctx context.Context, path string, o Options) (*Host, *chain.Chain, 
 	}
 	h.fleet = newProcesses(h.store, int64(m.Store.Replicas), processExpiry, switches)
 	h.services = &hostfn.Services{
-		Store: h.store, StoreTimeout: m.Store.Timeout, Local: memory.New(o.clock()), Replicas: int64(m.Store.Replicas),
-		Plans: seam{h.plans}, Log: h.log,
+		Store: h.store, StoreTimeout: m.Store.Timeout, Local: memory.New(o.clock()), Replicas: h.Replicas,
+		Plans: h.plans, Log: h.log, Meter: o.meter(),
 	}
 	h.runtime = wasm.New(cacheDir(o.CacheDir), h.log)
 	first, err := h.build(ctx, m)
