@@ -12,13 +12,20 @@ import (
 	"github.com/hookhost/hookhost/store/breaker"
 )
 
-// guard puts a breaker before a store that can be away, and an alarm on it.
-func guard(s store.Store, m metric.Meter, log *slog.Logger) (store.Store, error) {
+// guard puts a breaker before a store that can be away, and an alarm on it. Each
+// switch is also put into the channel, if there is room.
+func guard(s store.Store, m metric.Meter, log *slog.Logger, switches chan<- struct{}) (store.Store, error) {
 	a, err := newAlarm(m, log)
 	if err != nil {
 		return nil, err
 	}
-	return breaker.New(s, breaker.Options{Switched: a.switched}), nil
+	return breaker.New(s, breaker.Options{Switched: func(away bool, cause error) {
+		a.switched(away, cause)
+		select {
+		case switches <- struct{}{}:
+		default:
+		}
+	}}), nil
 }
 
 // alarm tells operators that the store went away and that it is back: once

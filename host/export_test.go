@@ -12,7 +12,7 @@ import (
 
 // Guard is what a host puts before a store that can be away.
 func Guard(s store.Store, m metric.MeterProvider, log *slog.Logger) (store.Store, error) {
-	return guard(s, Options{Meter: m}.meter(), log)
+	return guard(s, Options{Meter: m}.meter(), log, nil)
 }
 
 // Process is one of those that share a store.
@@ -20,7 +20,7 @@ type Process struct{ of *processes }
 
 // NewProcess makes one that is counted until it was silent for so long.
 func NewProcess(s store.Store, configured int64, expires time.Duration) Process {
-	return Process{newProcesses(s, configured, expires)}
+	return Process{newProcesses(s, configured, expires, nil)}
 }
 
 // Run tells that it lives until ctx is done.

@@ -94,13 +94,14 @@ func prepare(ctx context.Context, path string, o Options) (*Host, *chain.Chain, 
 	}
 	h.manifest = m
 	h.plans = newPlans(numbers, o)
-	if h.store, err = h.openStore(ctx); err != nil {
+	switches := make(chan struct{}, 1)
+	if h.store, err = h.openStore(ctx, switches); err != nil {
 		return nil, nil, err
 	}
-	h.fleet = newProcesses(h.store, int64(m.Store.Replicas), processExpiry)
+	h.fleet = newProcesses(h.store, int64(m.Store.Replicas), processExpiry, switches)
 	h.services = &hostfn.Services{
-		Store: h.store, StoreTimeout: m.Store.Timeout, Local: memory.New(o.clock()), Replicas: int64(m.Store.Replicas),
-		Plans: seam{h.plans}, Log: h.log,
+		Store: h.store, StoreTimeout: m.Store.Timeout, Local: memory.New(o.clock()), Replicas: h.Replicas,
+		Plans: h.plans, Log: h.log, Meter: o.meter(),
 	}
 	h.runtime = wasm.New(cacheDir(o.CacheDir), h.log)
 	first, err := h.build(ctx, m)
@@ -111,12 +112,12 @@ func prepare(ctx context.Context, path string, o Options) (*Host, *chain.Chain, 
 }
 
 // openStore opens the store of the manifest, guarded if it can be away.
-func (h *Host) openStore(ctx context.Context) (store.Store, error) {
+func (h *Host) openStore(ctx context.Context, switches chan<- struct{}) (store.Store, error) {
 	opened, shared, err := openStore(ctx, h.manifest, h.options)
 	if err != nil || !shared {
 		return opened, err
 	}
-	s, err := guard(opened, h.options.meter(), h.log)
+	s, err := guard(opened, h.options.meter(), h.log, switches)
 	if err != nil {
 		return nil, errors.Join(err, opened.Close(ctx))
 	}

@@ -174,12 +174,23 @@ func limitOf(limits map[string]manifest.Limit, name string, l hostfn.Limit) (hos
 	}
 	if b := limit.Bucket; b != nil {
 		l.Bucket = bucketOf(b)
-		l.Estimate, l.TurnEstimate, l.MaxWait = b.Estimate.Units, b.TurnEstimate, b.MaxWait
+		l.Estimate, l.TurnEstimate, l.MaxWait, l.Slice = estimateOf(b.Estimate), b.TurnEstimate, b.MaxWait, b.Slice
 	}
 	if c := limit.Lease; c != nil {
 		l.Cap = &store.Cap{Max: c.Max, Expires: c.Expires}
 	}
 	return l, true
+}
+
+var estimates = map[manifest.EstimateBy]hostfn.EstimateBy{
+	manifest.EstimateFixed: hostfn.Fixed, manifest.EstimateSize: hostfn.Size, manifest.EstimateLearned: hostfn.Learned,
+}
+
+func estimateOf(e manifest.Estimate) hostfn.Estimate {
+	if e == (manifest.Estimate{}) {
+		return hostfn.Estimate{}
+	}
+	return hostfn.Estimate{By: estimates[e.By], Units: e.Units}
 }
 
 func bucketOf(b *manifest.Bucket) *store.Bucket {

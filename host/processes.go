@@ -24,10 +24,11 @@ type processes struct {
 	lease      store.Lease
 	configured int64 // what holds until the store was asked
 	seen       atomic.Int64
+	wake       <-chan struct{} // tells that the store went away or came back
 }
 
-func newProcesses(s store.Store, configured int64, expires time.Duration) *processes {
-	return &processes{store: s, configured: configured, lease: store.Lease{
+func newProcesses(s store.Store, configured int64, expires time.Duration, wake <-chan struct{}) *processes {
+	return &processes{store: s, configured: configured, wake: wake, lease: store.Lease{
 		Owner: store.Owner{Kind: store.OwnerGlobal}, Limit: ProcessesLimit, Member: "process-" + rand.Text(),
 		Cap: store.Cap{Max: store.MaxUnits, Expires: expires},
 	}}
@@ -56,6 +57,7 @@ func (p *processes) run(ctx context.Context, failed func(error)) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-p.wake:
 		case <-time.After(next):
 		}
 	}

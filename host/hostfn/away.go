@@ -64,6 +64,7 @@ func (c *Call) codeOf(err error) abi.Code {
 		return abi.NotFound
 	case isAway(err):
 		c.services.fallbacks.Add(1)
+		c.services.instruments.fallback(c.stage.Name)
 		if !errors.Is(err, errStillAway) {
 			c.services.logger().Warn("store unavailable", "stage", c.stage.Name, "error", err)
 		}

@@ -57,6 +57,7 @@ type Call struct {
 
 // NewCall begins a call. A nil event is the call of configure.
 func (s *Services) NewCall(ctx context.Context, stage *Stage, ev *abi.Event) *Call {
+	s.start()
 	return &Call{ctx: ctx, services: s, stage: stage, ev: ev}
 }
 

@@ -153,12 +153,15 @@ func (s *Services) free(ctx context.Context, in store.Store, l store.Lease) erro
 	if s.Leases.has(in, l) {
 		return nil
 	}
-	_, err := in.Free(ctx, l)
+	held, err := in.Free(ctx, l)
+	if err == nil && !held {
+		s.leaseLost(l, "free")
+	}
 	return err
 }
 
 func (s *Services) put(as kind, in store.Store, owner store.Owner, write func(context.Context) error) {
-	s.outbox().Put(outbox.Entry{Kind: string(as), Line: outbox.Line{In: in, Owner: owner}, Write: write})
+	s.outbox.Put(outbox.Entry{Kind: string(as), Line: outbox.Line{In: in, Owner: owner}, Write: write})
 }
 
 // undo takes back what an admission got before it was refused.

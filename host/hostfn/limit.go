@@ -45,7 +45,7 @@ func (c *Call) ask(index int, text string) (a asked, defined bool, code abi.Code
 	case "global":
 		a.owner.Kind, a.owner.App, a.owner.User = store.OwnerGlobal, "", ""
 	}
-	a.limit, defined = c.services.Plans.Limit(c.ev.App, c.ev.User, grant.Name, grant.Scope)
+	a.limit, defined = c.services.Plans.Limit(c.ctx, c.ev.App, c.ev.User, grant.Name, grant.Scope)
 	if a.limit.Shadow {
 		a.owner.Shadow = c.stage.Name
 	}
@@ -72,7 +72,7 @@ func (c *Call) LimitAdmit(names string, out []byte) int32 {
 		if code != abi.OK {
 			return code
 		}
-		if defined && !(a.limit.Bucket != nil && a.limit.Estimate > 0 && a.limit.TurnEstimate == 0) {
+		if defined && !(a.limit.tokens() && a.limit.TurnEstimate == 0) {
 			all = append(all, a)
 		}
 	}
@@ -96,7 +96,7 @@ func (c *Call) LimitTake(name string, cost int64, out []byte) int32 {
 	if defined {
 		a.cost = cost
 		if cost == abi.EstimateOfPlan {
-			a.cost = max(1, a.limit.Estimate)
+			a.cost = c.estimate(a.limit)
 		}
 		all = append(all, a)
 	}
@@ -111,7 +111,7 @@ func admitItem(a asked, member string) store.Item {
 	switch {
 	case a.limit.Cap != nil:
 		item.Acquire = &store.Acquire{Cap: *a.limit.Cap, Member: member}
-	case a.limit.Estimate > 0:
+	case a.limit.tokens():
 		item.Room = &store.Room{Bucket: *a.limit.Bucket, Cost: a.limit.TurnEstimate}
 	default:
 		item.Take = &store.Take{Bucket: *a.limit.Bucket, Cost: 1}
@@ -146,26 +146,6 @@ func (c *Call) answerWith(out []byte, all []asked, item itemOf) int32 {
 	return fill(out, record)
 }
 
-// decision is what a guest is told.
-type decision struct {
-	kind  abi.Decision
-	limit int
-	wait  time.Duration
-	id    int64
-}
-
-var decisionKinds = map[store.Kind]abi.Decision{
-	store.Now: abi.Admitted, store.Later: abi.Delayed, store.Refused: abi.Denied, store.Never: abi.NeverFits,
-}
-
-var decisionNames = map[abi.Decision]string{
-	abi.Admitted: "admitted", abi.Delayed: "delayed", abi.Denied: "denied", abi.NeverFits: "never fits",
-}
-
-func (d decision) String() string {
-	return fmt.Sprintf("%s %d ms", decisionNames[d.kind], d.wait.Milliseconds())
-}
-
 // admit asks each owner in turn: the user, the app, the global one, and then
 // those of plans in shadow, which cannot say no. Where one says no, what the
 // ones before gave is undone.
@@ -174,24 +154,32 @@ func (c *Call) admit(all []asked, item itemOf) (decision, abi.Code) {
 	n, id := c.nextID()
 	taken := &charge{stage: c.stage.Name, op: c.ev.Op.ID(), run: c.ev.Run.ID()}
 	groups := byOwner(all)
+	var said []func() // of the owners who said yes: it counts once all did
 	for i, group := range groups {
-		d, part, code := c.admitGroup(fmt.Sprintf("%s.%d", id, i), group, item, i+1 < len(groups))
+		d, parts, code := c.admitGroup(fmt.Sprintf("%s.%d", id, i), group, item, i+1 < len(groups))
+		granted := code == abi.OK && d.granted()
 		inShadow := group[0].limit.Shadow
 		if code == abi.OK && (inShadow || c.stage.Shadow) {
 			c.note("shadow.limit."+decider(group, d).text, d.String())
 		}
-		if inShadow && (code != abi.OK || d.kind >= abi.Denied) {
-			continue
-		}
-		if code != abi.OK || d.kind >= abi.Denied {
+		switch {
+		case granted:
+			taken.parts = append(taken.parts, parts...)
+			said = append(said, func() { c.measure(group, d, code) })
+		case inShadow:
+			c.measure(group, d, code)
+		default:
+			c.measure(group, d, code)
 			c.services.undo(taken)
 			c.storeAway = c.storeAway || code == abi.Unavailable
 			return d, code
 		}
-		taken.parts = append(taken.parts, part...)
-		if d.kind == abi.Delayed && !inShadow {
-			told = d
+		if granted && d.kind == abi.Delayed && !inShadow && d.wait > told.wait {
+			told.kind, told.limit, told.wait = d.kind, d.limit, d.wait
 		}
+	}
+	for _, count := range said {
+		count()
 	}
 	if taken.open() {
 		told.id = n
@@ -250,7 +238,7 @@ func (c *Call) admitGroup(id string, group []asked, item itemOf, undoable bool) 
 	if d.Kind != store.Now && d.Item >= 0 && d.Item < len(group) {
 		told.limit = group[d.Item].index
 	}
-	if told.kind >= abi.Denied {
+	if !told.granted() {
 		return told, nil, abi.OK
 	}
 	var parts []part
@@ -271,13 +259,13 @@ func (c *Call) settled(ctx context.Context, in store.Store, owner store.Owner) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.services.storeTimeout()/2)
 	defer cancel()
-	_ = c.services.outbox().Flush(ctx, outbox.Line{In: in, Owner: owner}) // what is left is tried again
+	_ = c.services.outbox.Flush(ctx, outbox.Line{In: in, Owner: owner}) // what is left is tried again
 }
 
 func (c *Call) share(group []asked) []asked {
 	shared := make([]asked, len(group))
 	for i, a := range group {
-		a.limit = a.limit.share(c.services.Replicas)
+		a.limit = a.limit.share(c.services.replicas())
 		shared[i] = a
 	}
 	return shared
@@ -314,7 +302,7 @@ func (c *Call) partOf(id string, in store.Store, a asked, of itemOf, undoable bo
 		return part{in: in, lease: &l}, true
 	case item.Take != nil && item.Take.Reserve > 0:
 		r := store.Reservation{ID: id, Owner: a.owner, Limit: a.name, Bucket: item.Take.Bucket}
-		return part{in: in, reservation: &r, tokens: a.limit.Estimate > 0, undoOnly: item.Take.Reserve == undoWithin}, true
+		return part{in: in, reservation: &r, tokens: a.limit.tokens(), undoOnly: item.Take.Reserve == undoWithin}, true
 	}
 	return part{}, false
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/host/hostfn"
@@ -23,6 +24,7 @@ type bench struct {
 	local    *fake.Store
 	plans    fake.Plans
 	log      bytes.Buffer
+	metrics  *sdkmetric.ManualReader
 	services *hostfn.Services
 	stage    *hostfn.Stage
 	run, op  *fake.Scope
@@ -31,15 +33,17 @@ type bench struct {
 
 func newBench(t testing.TB, grants ...string) *bench {
 	b := &bench{t: t, store: fake.NewStore(), local: fake.NewStore(), run: fake.NewScope("run-1"), op: fake.NewScope("op-1")}
+	b.metrics = sdkmetric.NewManualReader()
 	b.plans = fake.Plans{
 		"turn":      {Plan: "free", Bucket: bucket(5)},
-		"tokens":    {Plan: "free", Bucket: bucket(1000), Estimate: 600, TurnEstimate: 500, MaxWait: 300 * time.Second},
+		"tokens":    {Plan: "free", Bucket: bucket(1000), Estimate: hostfn.Estimate{By: hostfn.Fixed, Units: 600}, TurnEstimate: 500, MaxWait: 300 * time.Second},
 		"runs":      {Plan: "free", Cap: &store.Cap{Max: 2, Expires: 30 * time.Second}},
 		"calls:app": {Bucket: bucket(3)},
 	}
 	b.services = &hostfn.Services{
-		Store: b.store, Local: b.local, Replicas: 2, Plans: b.plans, StoreTimeout: 20 * time.Millisecond,
-		Log: slog.New(slog.NewTextHandler(&b.log, nil)),
+		Store: b.store, Local: b.local, Replicas: func() int64 { return 2 }, Plans: b.plans, StoreTimeout: 20 * time.Millisecond,
+		Log:   slog.New(slog.NewTextHandler(&b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Meter: sdkmetric.NewMeterProvider(sdkmetric.WithReader(b.metrics)).Meter("hookhost"),
 	}
 	b.stage = &hostfn.Stage{Name: "probe"}
 	for _, text := range grants {

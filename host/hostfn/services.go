@@ -2,10 +2,13 @@ package hostfn
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/hookhost/hookhost/host/hostfn/outbox"
 	"github.com/hookhost/hookhost/store"
@@ -20,18 +23,21 @@ type Services struct {
 	// Local takes over the limits of stages with Stage.Local while Store is
 	// away. Each is divided by Replicas. Nil if there is none.
 	Local    store.Store
-	Replicas int64
+	Replicas func() int64 // live processes on the store; nil is one
 
 	Plans Plans
 	Log   *slog.Logger // nil is slog.Default
+	Meter metric.Meter // nil measures nothing
 
 	Leases Leases
 
-	once      sync.Once
-	later     *outbox.Outbox
-	open      openCharges
-	sequence  atomic.Int64
-	fallbacks atomic.Int64
+	once        sync.Once
+	outbox      *outbox.Outbox
+	instruments *instruments
+	unregister  func() error
+	open        openCharges
+	sequence    atomic.Int64
+	fallbacks   atomic.Int64
 }
 
 // Fallbacks counts the calls to the store that came back unavailable, so that
@@ -41,25 +47,52 @@ func (s *Services) Fallbacks() int64 { return s.fallbacks.Load() }
 // Run does what goes on behind the calls until ctx is done: it renews leases
 // and writes what was put off.
 func (s *Services) Run(ctx context.Context) {
+	s.start()
 	var all sync.WaitGroup
 	all.Go(func() { s.Leases.Run(ctx, s.logger()) })
-	all.Go(func() { s.outbox().Run(ctx) })
+	all.Go(func() { s.outbox.Run(ctx) })
 	all.Wait()
 }
 
 // Drain writes what was put off, such as settlements, and fails if the store
 // is away.
-func (s *Services) Drain(ctx context.Context) error { return s.outbox().Drain(ctx) }
+func (s *Services) Drain(ctx context.Context) error {
+	s.start()
+	return s.outbox.Drain(ctx)
+}
 
 // Close drains once Run is over, for as long as ctx allows. Its error says how
 // much had to be given up. The stores stay open.
-func (s *Services) Close(ctx context.Context) error { return s.outbox().Close(ctx) }
+func (s *Services) Close(ctx context.Context) error {
+	s.start()
+	return errors.Join(s.outbox.Close(ctx), s.unregister())
+}
 
-func (s *Services) outbox() *outbox.Outbox {
+// start makes, at the first use, what works behind the calls.
+func (s *Services) start() {
 	s.once.Do(func() {
-		s.later = outbox.New(outbox.Options{Timeout: s.storeTimeout(), Log: s.logger(), Lost: func(outbox.Entry) {}})
+		s.outbox = outbox.New(outbox.Options{
+			Timeout: s.storeTimeout(), Log: s.logger(), Lost: func(e outbox.Entry) { s.instruments.drop(e.Kind) },
+		})
+		var err error
+		if s.instruments, s.unregister, err = instrument(s.Meter, s.outbox.Pending); err != nil {
+			s.logger().Error("some of the metrics are missing", "error", err)
+		}
+		s.Leases.lost = s.leaseLost
 	})
-	return s.later
+}
+
+// leaseLost tells operators that more can go on at once than a limit allows.
+func (s *Services) leaseLost(l store.Lease, reason string) {
+	s.instruments.lease(reason)
+	s.logger().Warn("lease lost before its run gave it back", "limit", l.Limit, "run", l.Member, "reason", reason)
+}
+
+func (s *Services) replicas() int64 {
+	if s.Replicas == nil {
+		return 1
+	}
+	return s.Replicas()
 }
 
 func (s *Services) logger() *slog.Logger {

@@ -60,10 +60,16 @@ func (c *Call) record(outcome abi.Reason) store.Record {
 	return store.Record{
 		ID: ev.Op.ID(), Run: ev.Run.ID(), Time: ev.Time,
 		App: ev.App, User: ev.User, Session: ev.Session, Agent: ev.Agent, Model: ev.Model,
-		Plan: c.services.Plans.Plan(ev.App, ev.User), IdempotencyKey: c.idempotencyKey(),
-		Outcome: outcome.String(), Tokens: tokens(ev.Usage),
+		Plan: c.services.Plans.Plan(c.ctx, ev.App, ev.User), IdempotencyKey: c.idempotencyKey(),
+		Turn: c.firstOfRun(), Outcome: outcome.String(), Tokens: tokens(ev.Usage),
 		Elapsed: ev.Elapsed, FirstChunk: ev.FirstChunk,
 	}
+}
+
+// firstOfRun reports whether no model call of the run was recorded before.
+func (c *Call) firstOfRun() bool {
+	n, err := c.ev.Run.Add(hostState, "records", 1)
+	return err == nil && n == 1
 }
 
 // idempotencyKey is what a worker left in the session for this turn.

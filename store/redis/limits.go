@@ -37,7 +37,7 @@ func (s *Store) Admit(ctx context.Context, a store.Admission) (store.Decision, e
 	if err != nil {
 		return store.Decision{}, err
 	}
-	return reply.decision(len(a.Items))
+	return reply.decision()
 }
 
 // Settle implements store.Store.

@@ -105,11 +105,12 @@ func (r *reply) number() int64 {
 // units are what a bucket can hold.
 func (r *reply) units() int64 { return r.between(-2*store.MaxUnits, store.MaxUnits) }
 
-// decision reads what an admission of so many items came to.
-func (r *reply) decision(items int) (store.Decision, error) {
+// decision reads what an admission came to: the first one with its id, which
+// may have had more items.
+func (r *reply) decision() (store.Decision, error) {
 	d := store.Decision{
 		Kind: store.Kind(r.between(int64(store.Now), int64(store.Never))),
-		Item: int(r.between(0, int64(items)-1)),
+		Item: int(r.between(0, math.MaxInt32)),
 		Wait: store.Millis(r.between(0, math.MaxInt64/int64(time.Millisecond))),
 	}
 	d.Balance = r.units()

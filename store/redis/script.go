@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"crypto/sha1"
+	"crypto/tls"
 	"embed"
 	"encoding/hex"
 	"errors"
@@ -261,6 +262,10 @@ func unavailable(script string, err error) error {
 	}
 	if kind, inTheWay := strings.CutPrefix(err.Error(), "HOOKHOST "); inTheWay {
 		return fmt.Errorf("%s: %w: %s: a key of another program is in the way, give the store a namespace or a database of its own", where, store.ErrUnavailable, kind)
+	}
+	var untrusted *tls.CertificateVerificationError
+	if errors.As(err, &untrusted) {
+		return fmt.Errorf("%s: %w: %w: set ca to the authority's file", where, store.ErrUnavailable, err)
 	}
 	var opErr *net.OpError
 	if errors.As(err, &opErr) && opErr.Op == "dial" {

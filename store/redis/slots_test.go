@@ -19,9 +19,8 @@ func oddOwners() []store.Owner {
 		user(strings.Repeat("x", 9_999)+"y"), user("a/b"), user("日本"), user("~"), user(strings.Repeat("x", 128)), user(strings.Repeat("x", 129)))
 }
 
-func TestSlotsCase020AnOwnerIsInOneSlotWhateverItsId(t *testing.T) {
-	cluster := redistest.Cluster(t)
-	s := opened(t, cluster.URL())
+// oddIDsAreInOneSlotEach is case 020 on a cluster.
+func oddIDsAreInOneSlotEach(t *testing.T, s *Store, cluster *redistest.Shards) {
 	for i, o := range oddOwners() {
 		d, err := s.Admit(ctx, turn("same", o))
 		require.NoError(t, err, "%.50q", o)
@@ -42,10 +41,6 @@ func TestSlotsCase020AnOwnerIsInOneSlotWhateverItsId(t *testing.T) {
 			assert.Regexp(t, `^test:\{[A-Za-z0-9_.@:~%-]+\}(:[A-Za-z0-9_.@:~%-]*)?$`, key)
 		}
 	}
-}
-
-func TestSlotsAllOperationsWorkOnACluster(t *testing.T) {
-	succeed(t, opened(t, redistest.Cluster(t).URL()), ann)
 }
 
 func TestSlotsAnEscapedPartIsShortAndItsOwn(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // connect makes the client that a URL describes. It does not dial yet.
 func connect(c Config) (goredis.UniversalClient, error) {
 	u, err := url.Parse(c.URL)
-	if err != nil {
+	if err != nil || u.Fragment != "" {
 		// The parser's own text may quote what is a password.
 		return nil, errors.New("redis: url: not a URL; write special characters of a password as %XX, or set password")
 	}
@@ -61,7 +61,7 @@ func connect(c Config) (goredis.UniversalClient, error) {
 // badURL quotes what is wrong with a URL, unless it could be part of a
 // password that was not escaped.
 func badURL(u *url.URL, err error) error {
-	if strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
+	if strings.Contains(u.Path+u.RawQuery, "@") {
 		return errors.New("redis: url: not a URL of a server; write special characters of a password as %XX, or set password")
 	}
 	return fmt.Errorf("redis: url: %s", strings.TrimPrefix(err.Error(), "redis: "))

@@ -174,3 +174,15 @@ func succeed(t testing.TB, s *Store, o store.Owner) {
 		require.Equal(t, op.want, got, op.name)
 	}
 }
+
+// fillRecords writes more records of a user than are kept.
+func fillRecords(s *Store) error {
+	var calls []*call
+	user := s.owned(ann)
+	for range MaxRecords + 1 {
+		record := store.Record{ID: newID(), App: ann.App, User: ann.User}
+		calls = append(calls, s.call("record", []string{user.records(), user.recordOrder(), user.activity()},
+			record.ID, newID(), encodeRecord(record), MaxRecords, RecordLife.Milliseconds(), 0, 0, "", 0, 0, 0, 0))
+	}
+	return s.do(ctx, calls...)
+}

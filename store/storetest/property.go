@@ -13,22 +13,21 @@ import (
 	"github.com/hookhost/hookhost/store"
 )
 
-// checks is how often rapid makes a hundred sequences. HOOKHOST_TEST_CHECKS
-// sets another number.
-func checks(w *world) int {
-	set := os.Getenv("HOOKHOST_TEST_CHECKS")
-	if set == "" {
-		return 100
+// Checks is how often rapid is to make a hundred sequences: usually n times,
+// or as HOOKHOST_TEST_CHECKS says.
+func Checks(t require.TestingT, n int) int {
+	if set := os.Getenv("HOOKHOST_TEST_CHECKS"); set != "" {
+		var err error
+		n, err = strconv.Atoi(set)
+		require.NoError(t, err, "HOOKHOST_TEST_CHECKS")
 	}
-	n, err := strconv.Atoi(set)
-	require.NoError(w, err, "HOOKHOST_TEST_CHECKS")
 	return n
 }
 
 // modelRules hold an engine to the model over random sequences.
 var modelRules = []rule{
 	{"model/takes, settlements, plan changes and clock steps agree with rationals", func(w *world) {
-		for range checks(w) {
+		for range Checks(w, 100) {
 			rapid.Check(w.t, func(t *rapid.T) { newSequence(t, w.failing(t)).run() })
 		}
 	}},

@@ -10,7 +10,7 @@ if type(added) == 'table' then
   if string.find(added.err, 'overflow', 1, true) then
     return { 0, '' }
   end
-  fail('counter', added.err)
+  error(added)
 end
 local ends = after(now, tonumber(ARGV[2]))
 redis.call('HSET', KEYS[1], 'until', text(ends))

@@ -15,11 +15,15 @@ local function fail(kind, what)
   error({ err = 'HOOKHOST ' .. kind .. ': ' .. what })
 end
 
--- check calls a command and says what kind of key it failed on.
+-- check calls a command and says on what kind of key it failed, if that is of
+-- another type.
 local function check(kind, ...)
   local reply = redis.pcall(...)
   if type(reply) == 'table' and reply.err then
-    fail(kind, reply.err)
+    if string.find(reply.err, '^WRONGTYPE') then
+      fail(kind, reply.err)
+    end
+    error(reply)
   end
   return reply
 end

@@ -25,7 +25,9 @@ type Shards struct {
 func Cluster(t testing.TB, options ...Option) *Shards {
 	t.Helper()
 	options = append([]Option{Config("cluster-enabled yes", "cluster-node-timeout 2000",
-		"cluster-replica-validity-factor 0", "cluster-allow-replica-migration no")}, options...)
+		"cluster-replica-validity-factor 0", "cluster-allow-replica-migration no",
+		"repl-ping-replica-period 1", // nodes do not show a replica that has received nothing
+	)}, options...)
 	c := &Shards{}
 	for range 2 * masters {
 		c.Nodes = append(c.Nodes, Single(t, options...))
@@ -34,9 +36,6 @@ func Cluster(t testing.TB, options ...Option) *Shards {
 		node.Do(t, "CLUSTER", "SET-CONFIG-EPOCH", i+1)
 		if i < masters {
 			node.Do(t, "CLUSTER", "ADDSLOTSRANGE", i*allSlots/masters, (i+1)*allSlots/masters-1)
-		}
-		if node.password != "" {
-			node.Do(t, "CONFIG", "SET", "masterauth", node.password)
 		}
 		c.Nodes[0].Do(t, "CLUSTER", "MEET", "127.0.0.1", node.port)
 	}

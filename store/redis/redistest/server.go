@@ -52,7 +52,8 @@ func Config(lines ...string) Option {
 	return func(s *settings) { s.lines = append(s.lines, lines...) }
 }
 
-// Password sets the password of the default user.
+// Password sets the password of the default user, here and on what the server
+// becomes a replica of.
 func Password(p string) Option {
 	return func(s *settings) { s.password = p }
 }
@@ -201,7 +202,7 @@ func (s *Server) config() string {
 		lines = append(lines, `save ""`, "repl-diskless-sync-delay 0", "shutdown-timeout 1")
 	}
 	if s.password != "" {
-		lines = append(lines, fmt.Sprintf("requirepass %q", s.password))
+		lines = append(lines, fmt.Sprintf("requirepass %q", s.password), fmt.Sprintf("masterauth %q", s.password))
 	}
 	return strings.Join(append(lines, s.lines...), "\n") + "\n"
 }
