@@ -55,14 +55,16 @@ func OpenLimits(ctx context.Context, path string, o Options) (*Limits, error) {
 	if file == nil {
 		return nil, fmt.Errorf("%s: %w", m.File, ErrNoPlans)
 	}
+	m.Store.Timeout = max(m.Store.Timeout, limitsTimeout)
 	s, _, err := openStore(ctx, m, o)
 	if err != nil {
 		return nil, err
 	}
-	return &Limits{manifest: m, plans: newPlans(file, o), store: s, timeout: max(m.Store.Timeout, limitsTimeout)}, nil
+	return &Limits{manifest: m, plans: newPlans(file, o), store: s, timeout: m.Store.Timeout}, nil
 }
 
-// Manifest is the one that the limits stand in, without its modules.
+// Manifest is the one that the limits stand in, without its modules and with
+// the timeout that operators have.
 func (l *Limits) Manifest() *manifest.Manifest { return l.manifest }
 
 // Plans is what stands in plans.toml.

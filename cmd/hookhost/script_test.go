@@ -34,7 +34,7 @@ func TestScripts(t *testing.T) {
 func TestRedisScripts(t *testing.T) {
 	server := redistest.Single(t)
 	scripts(t, "redis", func(env *testscript.Env) error {
-		store := fmt.Sprintf("[store]\nurl = %q\nnamespace = %q\ntimeout = \"200ms\"\n", server.URL(), filepath.Base(env.WorkDir))
+		store := fmt.Sprintf("[store]\nurl = %q\nnamespace = %q\ntimeout = \"1s\"\n", server.URL(), filepath.Base(env.WorkDir))
 		return os.WriteFile(filepath.Join(env.WorkDir, "hooks.redis.toml"), []byte(store), 0o600)
 	})
 }

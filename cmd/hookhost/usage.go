@@ -65,8 +65,7 @@ type spent struct {
 	App  string `json:"app"`
 	Plan string `json:"plan"`
 	sum
-	Fresh   *int64   `json:"fresh,omitempty"` // of the prompts, what was not cached
-	Partial []string `json:"partial"`         // the numbers that some of the calls are missing in
+	Partial []string `json:"partial"` // the numbers that some of the calls did not give
 }
 
 // spentOf adds up the records of a user, or of all if it is empty, from a time
@@ -85,9 +84,6 @@ func spentOf(records []store.Record, user string, from time.Time) []spent {
 		return cmp.Or(cmp.Compare(a.user, b.user), cmp.Compare(a.app, b.app), cmp.Compare(a.plan, b.plan))
 	}) {
 		s := spent{User: k.user, App: k.app, Plan: k.plan, sum: sumOf(groups[k]), Partial: []string{}}
-		for _, r := range groups[k] {
-			add(&s.Fresh, r.Tokens.Fresh())
-		}
 		for _, kind := range kinds {
 			if missing(groups[k], kind) {
 				s.Partial = append(s.Partial, kind.name)
@@ -107,7 +103,6 @@ type kind struct {
 var kinds = []kind{
 	{"prompt", func(t store.Tokens) *int64 { return t.Prompt }},
 	{"cached", func(t store.Tokens) *int64 { return t.Cached }},
-	{"fresh", store.Tokens.Fresh},
 	{"candidates", func(t store.Tokens) *int64 { return t.Candidates }},
 	{"thoughts", func(t store.Tokens) *int64 { return t.Thoughts }},
 	{"tool_use", func(t store.Tokens) *int64 { return t.ToolUse }},
@@ -128,9 +123,6 @@ func missing(records []store.Record, k kind) bool {
 // total is what the calls came to, in one of the numbers.
 func (s spent) total(k kind) string {
 	n := k.of(s.Tokens)
-	if k.name == "fresh" { // what is cached can be missing where the prompt is not
-		n = s.Fresh
-	}
 	switch {
 	case n == nil:
 		return "unknown"
