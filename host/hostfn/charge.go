@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/hookhost/hookhost/abi"
+	"github.com/hookhost/hookhost/host/hostfn/learn"
 	"github.com/hookhost/hookhost/host/hostfn/outbox"
 	"github.com/hookhost/hookhost/store"
 )
@@ -22,8 +23,9 @@ type part struct {
 	in          store.Store // where it began, and ends
 	lease       *store.Lease
 	reservation *store.Reservation
-	tokens      bool // the limit counts tokens, so usage settles it
-	undoOnly    bool // charged for good once all the owners have said yes
+	tokens      bool      // the limit counts tokens, so usage settles it
+	learns      *learn.Of // whose average it adds to, where the limit goes by one
+	undoOnly    bool      // charged for good once all the owners have said yes
 }
 
 func (t *charge) open() bool {
@@ -133,7 +135,7 @@ const (
 )
 
 // end puts off what is due to a part: a lease is freed once nobody of the run
-// has it, a reservation is settled.
+// has it, a reservation is settled, and what it came to is learned.
 func (s *Services) end(p part, as kind, actual int64) {
 	switch {
 	case p.lease != nil:
@@ -141,6 +143,9 @@ func (s *Services) end(p part, as kind, actual int64) {
 			s.put(free, p.in, p.lease.Owner, func(ctx context.Context) error { return s.free(ctx, p.in, *p.lease) })
 		}
 	default:
+		if as == settle && p.learns != nil {
+			s.learner.Add(*p.learns, actual)
+		}
 		s.put(as, p.in, p.reservation.Owner, func(ctx context.Context) error {
 			_, err := p.in.Settle(ctx, *p.reservation, actual)
 			return err
@@ -178,24 +183,23 @@ func (s *Services) finish(t *charge, ending abi.Ending) {
 		if p.undoOnly {
 			continue
 		}
-		if actual, known := p.spent(ending); known || p.lease != nil {
-			s.end(p, settle, actual)
+		if as, actual, known := p.due(ending); known || p.lease != nil {
+			s.end(p, as, actual)
 		}
 	}
 }
 
-// spent says what a reservation comes to by how its operation ended. Where it
-// is not known the estimate stays charged.
-func (p part) spent(ending abi.Ending) (actual int64, known bool) {
-	if ending.NotBegun {
-		return 0, true
+// due says what a reservation comes to by how its operation ended. Where it is
+// not known the estimate stays charged.
+func (p part) due(ending abi.Ending) (as kind, actual int64, known bool) {
+	unused := ending.Reason == abi.ReasonAnswered || ending.Reason == abi.ReasonRefused
+	switch {
+	case ending.NotBegun, unused:
+		return release, 0, true
+	case p.tokens && ending.Usage.Known():
+		return settle, ending.Usage.Spent(), true
+	case ending.Reason == abi.ReasonError:
+		return release, 0, true
 	}
-	if p.tokens && ending.Usage.Known() && ending.Reason != abi.ReasonAnswered && ending.Reason != abi.ReasonRefused {
-		return ending.Usage.Spent(), true
-	}
-	switch ending.Reason {
-	case abi.ReasonAnswered, abi.ReasonRefused, abi.ReasonError:
-		return 0, true
-	}
-	return 0, false
+	return "", 0, false
 }

@@ -302,7 +302,12 @@ func (c *Call) partOf(id string, in store.Store, a asked, of itemOf, undoable bo
 		return part{in: in, lease: &l}, true
 	case item.Take != nil && item.Take.Reserve > 0:
 		r := store.Reservation{ID: id, Owner: a.owner, Limit: a.name, Bucket: item.Take.Bucket}
-		return part{in: in, reservation: &r, tokens: a.limit.tokens(), undoOnly: item.Take.Reserve == undoWithin}, true
+		p := part{in: in, reservation: &r, tokens: a.limit.tokens(), undoOnly: item.Take.Reserve == undoWithin}
+		if a.limit.Estimate.By == Learned {
+			of := c.learnedOf()
+			p.learns = &of
+		}
+		return p, true
 	}
 	return part{}, false
 }
