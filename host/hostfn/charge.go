@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/hookhost/hookhost/abi"
+	"github.com/hookhost/hookhost/host/hostfn/ahead"
 	"github.com/hookhost/hookhost/host/hostfn/learn"
 	"github.com/hookhost/hookhost/host/hostfn/outbox"
 	"github.com/hookhost/hookhost/store"
@@ -18,11 +19,13 @@ type charge struct {
 	parts          []part
 }
 
-// part is one thing that was taken: a lease or a reservation.
+// part is one thing that was taken: a lease, a reservation, or a take out of a
+// slice, which is settled there.
 type part struct {
 	in          store.Store // where it began, and ends
 	lease       *store.Lease
 	reservation *store.Reservation
+	draw        *ahead.Draw
 	tokens      bool      // the limit counts tokens, so usage settles it
 	learns      *learn.Of // whose average it adds to, where the limit goes by one
 	undoOnly    bool      // charged for good once all the owners have said yes
@@ -37,9 +40,19 @@ func (t *charge) open() bool {
 	return false
 }
 
+// confirm ends what could be undone until all the owners had said yes. In the
+// store it expires.
+func (t *charge) confirm() {
+	for _, p := range t.parts {
+		if p.undoOnly && p.draw != nil {
+			p.draw.Keep()
+		}
+	}
+}
+
 func (t *charge) reserves() bool {
 	for _, p := range t.parts {
-		if p.reservation != nil && !p.undoOnly {
+		if p.lease == nil && !p.undoOnly {
 			return true
 		}
 	}
@@ -132,6 +145,7 @@ const (
 	undo    kind = "undo"
 	free    kind = "free"
 	record  kind = "record"
+	slice   kind = "slice"
 )
 
 // end puts off what is due to a part: a lease is freed once nobody of the run
@@ -142,14 +156,17 @@ func (s *Services) end(p part, as kind, actual int64) {
 		if s.Leases.drop(p.in, *p.lease) {
 			s.put(free, p.in, p.lease.Owner, func(ctx context.Context) error { return s.free(ctx, p.in, *p.lease) })
 		}
+		return
+	case p.draw != nil:
+		p.draw.Settle(actual)
 	default:
-		if as == settle && p.learns != nil {
-			s.learner.Add(*p.learns, actual)
-		}
 		s.put(as, p.in, p.reservation.Owner, func(ctx context.Context) error {
 			_, err := p.in.Settle(ctx, *p.reservation, actual)
 			return err
 		})
+	}
+	if as == settle && p.learns != nil {
+		s.learner.Add(*p.learns, actual)
 	}
 }
 
@@ -183,8 +200,12 @@ func (s *Services) finish(t *charge, ending abi.Ending) {
 		if p.undoOnly {
 			continue
 		}
-		if as, actual, known := p.due(ending); known || p.lease != nil {
+		as, actual, known := p.due(ending)
+		switch {
+		case known, p.lease != nil:
 			s.end(p, as, actual)
+		case p.draw != nil:
+			p.draw.Keep()
 		}
 	}
 }
