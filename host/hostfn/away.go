@@ -38,11 +38,21 @@ func (c *Call) within(in store.Store, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(c.ctx, c.services.storeTimeout())
 	defer cancel()
 	err := f(ctx)
-	if in == c.services.Store && isAway(err) && c.ctx.Err() == nil {
-		now := binary.LittleEndian.AppendUint64(nil, uint64(time.Now().UnixNano()))
-		_ = c.ev.Run.Set(hostState, "away", now) // a run that is over has no more calls
+	if in == c.services.Store {
+		c.sawAway(err)
 	}
 	return err
+}
+
+// sawAway keeps in mind that the store is away, and logs it once. That the caller has gone does
+// not mean so.
+func (c *Call) sawAway(err error) {
+	if !isAway(err) || c.ctx.Err() != nil || c.foundAway() {
+		return
+	}
+	c.services.logger().Warn("store unavailable", "stage", c.stage.Name, "error", err)
+	now := binary.LittleEndian.AppendUint64(nil, uint64(time.Now().UnixNano()))
+	_ = c.ev.Run.Set(hostState, "away", now) // a run that is over has no more calls
 }
 
 func (c *Call) foundAway() bool {
@@ -65,9 +75,6 @@ func (c *Call) codeOf(err error) abi.Code {
 	case isAway(err):
 		c.services.fallbacks.Add(1)
 		c.services.instruments.fallback(c.stage.Name)
-		if !errors.Is(err, errStillAway) {
-			c.services.logger().Warn("store unavailable", "stage", c.stage.Name, "error", err)
-		}
 		return abi.Unavailable
 	}
 	c.services.logger().Warn("store refused a request", "stage", c.stage.Name, "error", err)

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/hookhost/hookhost/abi"
+	"github.com/hookhost/hookhost/host/hostfn/ahead"
+	"github.com/hookhost/hookhost/host/hostfn/learn"
 	"github.com/hookhost/hookhost/host/hostfn/outbox"
 	"github.com/hookhost/hookhost/store"
 )
@@ -17,13 +19,16 @@ type charge struct {
 	parts          []part
 }
 
-// part is one thing that was taken: a lease or a reservation.
+// part is one thing that was taken: a lease, a reservation, or a take out of a
+// slice, which is settled there.
 type part struct {
 	in          store.Store // where it began, and ends
 	lease       *store.Lease
 	reservation *store.Reservation
-	tokens      bool // the limit counts tokens, so usage settles it
-	undoOnly    bool // charged for good once all the owners have said yes
+	draw        *ahead.Draw
+	tokens      bool      // the limit counts tokens, so usage settles it
+	learns      *learn.Of // whose average it adds to, where the limit goes by one
+	undoOnly    bool      // charged for good once all the owners have said yes
 }
 
 func (t *charge) open() bool {
@@ -35,9 +40,19 @@ func (t *charge) open() bool {
 	return false
 }
 
+// confirm ends what could be undone until all the owners had said yes. In the
+// store it expires.
+func (t *charge) confirm() {
+	for _, p := range t.parts {
+		if p.undoOnly && p.draw != nil {
+			p.draw.Keep()
+		}
+	}
+}
+
 func (t *charge) reserves() bool {
 	for _, p := range t.parts {
-		if p.reservation != nil && !p.undoOnly {
+		if p.lease == nil && !p.undoOnly {
 			return true
 		}
 	}
@@ -130,21 +145,28 @@ const (
 	undo    kind = "undo"
 	free    kind = "free"
 	record  kind = "record"
+	slice   kind = "slice"
 )
 
 // end puts off what is due to a part: a lease is freed once nobody of the run
-// has it, a reservation is settled.
+// has it, a reservation is settled, and what it came to is learned.
 func (s *Services) end(p part, as kind, actual int64) {
 	switch {
 	case p.lease != nil:
 		if s.Leases.drop(p.in, *p.lease) {
 			s.put(free, p.in, p.lease.Owner, func(ctx context.Context) error { return s.free(ctx, p.in, *p.lease) })
 		}
+		return
+	case p.draw != nil:
+		p.draw.Settle(actual)
 	default:
 		s.put(as, p.in, p.reservation.Owner, func(ctx context.Context) error {
 			_, err := p.in.Settle(ctx, *p.reservation, actual)
 			return err
 		})
+	}
+	if as == settle && p.learns != nil {
+		s.learner.Add(*p.learns, actual)
 	}
 }
 
@@ -178,24 +200,27 @@ func (s *Services) finish(t *charge, ending abi.Ending) {
 		if p.undoOnly {
 			continue
 		}
-		if actual, known := p.spent(ending); known || p.lease != nil {
-			s.end(p, settle, actual)
+		as, actual, known := p.due(ending)
+		switch {
+		case known, p.lease != nil:
+			s.end(p, as, actual)
+		case p.draw != nil:
+			p.draw.Keep()
 		}
 	}
 }
 
-// spent says what a reservation comes to by how its operation ended. Where it
-// is not known the estimate stays charged.
-func (p part) spent(ending abi.Ending) (actual int64, known bool) {
-	if ending.NotBegun {
-		return 0, true
+// due says what a reservation comes to by how its operation ended. Where it is
+// not known the estimate stays charged.
+func (p part) due(ending abi.Ending) (as kind, actual int64, known bool) {
+	unused := ending.Reason == abi.ReasonAnswered || ending.Reason == abi.ReasonRefused
+	switch {
+	case ending.NotBegun, unused:
+		return release, 0, true
+	case p.tokens && ending.Usage.Known():
+		return settle, ending.Usage.Spent(), true
+	case ending.Reason == abi.ReasonError:
+		return release, 0, true
 	}
-	if p.tokens && ending.Usage.Known() && ending.Reason != abi.ReasonAnswered && ending.Reason != abi.ReasonRefused {
-		return ending.Usage.Spent(), true
-	}
-	switch ending.Reason {
-	case abi.ReasonAnswered, abi.ReasonRefused, abi.ReasonError:
-		return 0, true
-	}
-	return 0, false
+	return "", 0, false
 }

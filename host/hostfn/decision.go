@@ -81,9 +81,18 @@ func (c *Call) measureOne(a asked, outcome string, wait time.Duration) {
 	}
 	if log := c.services.logger(); log.Enabled(c.ctx, level) {
 		log.LogAttrs(c.ctx, level, "limit decision",
-			slog.String("app", c.ev.App), slog.String("user", c.ev.User), slog.String("limit", a.name),
+			slog.String("app", c.ev.App), slog.String("user", brief(c.ev.User)), slog.String("limit", a.name),
 			slog.String("plan", a.limit.Plan), slog.String("plans", c.services.Plans.Version()),
 			slog.String("scope", scope), slog.String("mode", mode), slog.String("outcome", outcome),
 			slog.Duration("wait", wait), slog.String("run", c.ev.Run.ID()))
 	}
+}
+
+// brief keeps an id that is as long as its sender likes from filling the log.
+func brief(id string) string {
+	const most = 128
+	if len(id) <= most {
+		return id
+	}
+	return id[:most] + "..."
 }

@@ -161,6 +161,13 @@ func TestDecisionsAreLogged(t *testing.T) {
 	assert.Equal(t, "INFO"+of+"outcome=denied wait=1s run=run-1", lines[5])
 }
 
+func TestALongIDIsCutInTheLog(t *testing.T) {
+	b := newBench(t, "limit:turn")
+	b.ev.User = strings.Repeat("x", 10_000)
+	b.admit(b.call(), "turn")
+	assert.Contains(t, b.log.String(), " user="+strings.Repeat("x", 128)+"... ")
+}
+
 func TestLostLeasesAreSeen(t *testing.T) {
 	b := newBench(t, "limit:runs")
 	for i, reason := range []string{"renewal", "free"} {
@@ -193,7 +200,7 @@ func TestWritesThatWaitAndWritesThatAreLostAreCounted(t *testing.T) {
 	b.store.Refuse(store.ErrUnknownID)
 	b.drain()
 	assert.Equal(t, map[string]float64{"": 0}, b.measured("hookhost.outbox.pending"))
-	assert.Equal(t, map[string]float64{"kind=settle": 1, "kind=record": 1}, b.measured("hookhost.outbox.dropped"))
+	assert.Equal(t, map[string]float64{"kind=release": 1, "kind=record": 1}, b.measured("hookhost.outbox.dropped"))
 	require.NoError(t, b.services.Close(t.Context()))
 	assert.Empty(t, b.measured("hookhost.outbox.pending"), "closed")
 }

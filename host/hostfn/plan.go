@@ -32,7 +32,7 @@ type Limit struct {
 
 	// Slice is how many units of a bucket of the app or of all this process
 	// takes ahead, up to the burst, so that most calls ask nobody; 0 for none.
-	// See package slices for what that does to the bound.
+	// See package ahead for what that does to the bound.
 	Slice int64
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/hookhost/hookhost/host/hostfn/ahead"
+	"github.com/hookhost/hookhost/host/hostfn/learn"
 	"github.com/hookhost/hookhost/host/hostfn/outbox"
 	"github.com/hookhost/hookhost/store"
 )
@@ -33,6 +35,8 @@ type Services struct {
 
 	once        sync.Once
 	outbox      *outbox.Outbox
+	ahead       *ahead.Pool
+	learner     *learn.Learner
 	instruments *instruments
 	unregister  func() error
 	open        openCharges
@@ -44,13 +48,16 @@ type Services struct {
 // a guest was told so or the local share was used.
 func (s *Services) Fallbacks() int64 { return s.fallbacks.Load() }
 
-// Run does what goes on behind the calls until ctx is done: it renews leases
-// and writes what was put off.
+// Run does what goes on behind the calls until ctx is done: it renews leases,
+// writes what was put off, gives back slices that nobody needs, and exchanges
+// what was learned.
 func (s *Services) Run(ctx context.Context) {
 	s.start()
 	var all sync.WaitGroup
 	all.Go(func() { s.Leases.Run(ctx, s.logger()) })
 	all.Go(func() { s.outbox.Run(ctx) })
+	all.Go(func() { s.ahead.Run(ctx) })
+	all.Go(func() { s.learner.Run(ctx, s.storeTimeout(), s.logger()) })
 	all.Wait()
 }
 
@@ -61,10 +68,11 @@ func (s *Services) Drain(ctx context.Context) error {
 	return s.outbox.Drain(ctx)
 }
 
-// Close drains once Run is over, for as long as ctx allows. Its error says how
+// Close gives back what was taken ahead and drains, once Run is over, for as long as ctx allows. Its error says how
 // much had to be given up. The stores stay open.
 func (s *Services) Close(ctx context.Context) error {
 	s.start()
+	s.ahead.Close()
 	return errors.Join(s.outbox.Close(ctx), s.unregister())
 }
 
@@ -74,6 +82,8 @@ func (s *Services) start() {
 		s.outbox = outbox.New(outbox.Options{
 			Timeout: s.storeTimeout(), Log: s.logger(), Lost: func(e outbox.Entry) { s.instruments.drop(e.Kind) },
 		})
+		s.ahead = ahead.New(s.settleSlice)
+		s.learner = learn.New(s.Store)
 		var err error
 		if s.instruments, s.unregister, err = instrument(s.Meter, s.outbox.Pending); err != nil {
 			s.logger().Error("some of the metrics are missing", "error", err)
