@@ -288,7 +288,7 @@ func (h *Host) replacePlans(numbers *manifest.Plans) {
 }
 
 // ErrStoreFixed is a reload that changes [store].
-var ErrStoreFixed = errors.New("url, namespace, timeout and replicas cannot change while the host runs: restart it, or take the change back")
+var ErrStoreFixed = errors.New("it cannot change while the host runs: restart it, or take the change back")
 
 // retire closes a chain once its last run is over. That comes: runs end, or
 // the sweep ends them, or Close does.

@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hookhost/hookhost/chain/manifest"
 	"github.com/hookhost/hookhost/host"
+	"github.com/hookhost/hookhost/host/chaintest"
 	"github.com/hookhost/hookhost/host/demo"
 	"github.com/hookhost/hookhost/store"
 	"github.com/hookhost/hookhost/store/redis/redistest"
@@ -338,6 +341,53 @@ func TestAnOverrideOfAnotherProcessHoldsWithinTwoSeconds(t *testing.T) {
 	assert.Equal(t, host.FromStore, shown.Plan.Source)
 	_, err = l.Refill(t.Context(), "app", "ada")
 	require.NoError(t, err)
+	went, _ := w.turn()
+	assert.Equal(t, granted, went)
+}
+
+// A store that cannot be used keeps a host from starting, and the error says at
+// which line of the manifest, why, and no password.
+func TestABadStoreIsSaidAtTheStart(t *testing.T) {
+	redistest.Require(t)
+	locked := redistest.Single(t, redistest.Password("right-secret"))
+	open := redistest.Single(t)
+	for name, c := range map[string]struct{ url, more, want string }{
+		"nobody there":     {url: "redis://127.0.0.1:1", want: "check that the server runs"},
+		"a wrong password": {url: "redis://:wrong-secret@" + locked.Addr, want: "check username and password"},
+		"no password":      {url: "redis://" + locked.Addr, want: "the server wants a password"},
+		"a password unset": {url: "redis://" + locked.Addr, more: "password = \"env:HOOKHOST_TEST_UNSET\"\n", want: "HOOKHOST_TEST_UNSET is not set"},
+		"no master's name": {url: "redis+sentinel://" + open.Addr, want: "master_name"},
+		"no cluster":       {url: "redis+cluster://" + open.Addr, want: "use redis:// or rediss://"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(onRedis(c.url, "start", "closed"), "[limits]", c.more+"[limits]", 1)
+
+			_, err := host.Open(t.Context(), write(t, t.TempDir(), text), host.Options{Dev: true, CacheDir: chaintest.CacheDir()})
+
+			var at *manifest.Error
+			require.ErrorAs(t, err, &at)
+			assert.Contains(t, []string{"store.url", "store.password"}, at.Key)
+			assert.Positive(t, at.Line)
+			assert.ErrorContains(t, err, c.want)
+			assert.NotContains(t, err.Error(), "secret")
+		})
+	}
+}
+
+func TestAReloadCannotMoveTheStore(t *testing.T) {
+	redistest.Require(t)
+	b, other := oneServer()(t), oneServer()(t)
+	w, _ := openOnRedis(t, b.url, "shared", "closed")
+	for name, text := range map[string]string{
+		"another server":    onRedis(other.url, "shared", "closed"),
+		"another namespace": onRedis(b.url, "other", "closed"),
+		"another pool":      strings.Replace(onRedis(b.url, "shared", "closed"), "[limits]", "pool = 3\n[limits]", 1),
+	} {
+		write(t, filepath.Dir(w.path), text)
+		require.ErrorIs(t, w.host.Reload(t.Context()), host.ErrStoreFixed, name)
+	}
+	write(t, filepath.Dir(w.path), onRedis(b.url, "shared", "open"))
+	require.NoError(t, w.host.Reload(t.Context()))
 	went, _ := w.turn()
 	assert.Equal(t, granted, went)
 }
