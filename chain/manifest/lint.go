@@ -39,6 +39,7 @@ const (
 	RuleStoreNotShared   = "store-not-shared"     // several processes, and a store that each has for itself
 	RuleBelowFanOut      = "burst-below-fan-out"  // the model calls of one turn can be more than the bucket holds
 	RuleNeverAdmits      = "never-admits"         // what is asked for by default never fits
+	RuleIdleSlice        = "idle-slice"           // no call is small enough to be served from what was taken ahead
 	RuleSlicesOverBurst  = "slices-over-burst"    // the processes take more ahead than the bucket holds
 )
 

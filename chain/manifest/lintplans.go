@@ -40,6 +40,9 @@ func (l *linter) bucket(b *Bucket, add func(rule string, level Level, key, forma
 	if b.TurnEstimate > b.Burst {
 		add(RuleNeverAdmits, Fault, "turn_estimate", "%d is more than burst, %d, holds: no turn ever begins", b.TurnEstimate, b.Burst)
 	}
+	if b.Slice > 0 && b.Slice < estimate {
+		add(RuleIdleSlice, Warning, "slice", "a call takes %d by the estimate, which no slice of %d serves: each call asks the store all the same", estimate, b.Slice)
+	}
 	if processes := int64(l.m.Store.Replicas); b.Slice > b.Burst/processes {
 		add(RuleSlicesOverBurst, Warning, "slice", "%d processes take %d each ahead, and burst holds %d: the last of them find nothing", processes, b.Slice, b.Burst)
 	}

@@ -49,7 +49,12 @@ func TestLintOfPlans(t *testing.T) {
 
 func TestLintOfSlices(t *testing.T) {
 	assert.Empty(t, lintLimit(t, "global", `rate = "75/s", burst = 150, slice = 50`))
-	found := lintLimit(t, "global", `rate = "75/s", burst = 150, slice = 51`)
+	assert.Empty(t, lintLimit(t, "app", `rate = "75/s", burst = 150, slice = 15, estimate = 15`))
+	found := lintLimit(t, "app", `rate = "75/s", burst = 150, slice = 14, estimate = 15`)
+	require.Len(t, found, 1)
+	assert.Equal(t, RuleIdleSlice, found[0].Rule)
+
+	found = lintLimit(t, "global", `rate = "75/s", burst = 150, slice = 51`)
 	require.Len(t, found, 1)
 	assert.Equal(t, "plans.toml:5:43: global x.slice: 3 processes take 51 each ahead, and burst holds 150: "+
 		"the last of them find nothing (warning slices-over-burst)", found[0].String())

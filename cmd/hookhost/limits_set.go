@@ -68,7 +68,7 @@ func (f *setFlags) override(c *command, user string, now time.Time) (o store.Ove
 			return o, c.misused("--until %s is over", f.until)
 		}
 	case f.lasts != 0:
-		o.Until = now.Add(time.Duration(f.lasts)).Truncate(time.Second)
+		o.Until = now.Add(time.Duration(f.lasts) + time.Second - 1).Truncate(time.Second) // rounded up
 	}
 	return o, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hookhost/hookhost/host"
 	"github.com/hookhost/hookhost/store"
+	"github.com/hookhost/hookhost/store/redis"
 )
 
 func showUsage(ctx context.Context, c *command) error {
@@ -20,7 +21,7 @@ func showUsage(ctx context.Context, c *command) error {
 	app := c.String("app", "", "in this `APP` only (default: in every app)")
 	var since span
 	c.Var(&since, "since", "within this `TIME`, such as 7d (default: all that the store keeps)")
-	free, err := c.parseAround("usage [USER] [flags]", "Shows for each user, app and plan how many model calls the store has on record and\nwhat they came to in tokens. A number that no call gave is unknown, which is not 0.\nStores keep the newest records only; store/README.md says how many.")
+	free, err := c.parseAround("usage [USER] [flags]", "Shows for each user, app and plan how many model calls the store has on record and\nwhat they came to in tokens. A number that no call gave is unknown, which is not 0.\nOf each user the store keeps the newest 4,096, until 31 days after the last.")
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,8 @@ type spent struct {
 	App  string `json:"app"`
 	Plan string `json:"plan"`
 	sum
-	Partial []string `json:"partial"` // the numbers that some of the calls did not give
+	Partial []string `json:"partial"`         // the numbers that some of the calls did not give
+	Older   bool     `json:"older,omitempty"` // the user may have more calls, which the store did not keep
 }
 
 // spentOf adds up the records of a user, or of all if it is empty, from a time
@@ -73,25 +75,30 @@ type spent struct {
 func spentOf(records []store.Record, user string, from time.Time) []spent {
 	type key struct{ user, app, plan string }
 	groups := map[key][]store.Record{}
+	kept := map[store.Owner][]store.Record{}
 	for _, r := range records {
+		owner := store.Owner{Kind: store.OwnerUser, App: r.App, User: r.User}
+		kept[owner] = append(kept[owner], r)
 		if (user == "" || r.User == user) && !r.Time.Before(from) {
 			k := key{r.User, r.App, r.Plan}
 			groups[k] = append(groups[k], r)
 		}
 	}
-	all := []spent{}
+	sums := []spent{}
 	for _, k := range slices.SortedFunc(maps.Keys(groups), func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.user, b.user), cmp.Compare(a.app, b.app), cmp.Compare(a.plan, b.plan))
 	}) {
 		s := spent{User: k.user, App: k.app, Plan: k.plan, sum: sumOf(groups[k]), Partial: []string{}}
+		all := kept[store.Owner{Kind: store.OwnerUser, App: k.app, User: k.user}]
+		s.Older = len(all) >= redis.MaxRecords && !all[0].Time.Before(from)
 		for _, kind := range kinds {
 			if missing(groups[k], kind) {
 				s.Partial = append(s.Partial, kind.name)
 			}
 		}
-		all = append(all, s)
+		sums = append(sums, s)
 	}
-	return all
+	return sums
 }
 
 // kind is one of the numbers of a model call.
@@ -141,16 +148,19 @@ func writeSpent(w io.Writer, all []spent) {
 	for _, k := range kinds {
 		head = append(head, k.name)
 	}
-	rows, partial := [][]string{head}, false
+	rows, partial, older := [][]string{head}, false, false
 	for _, s := range all {
 		row := []string{s.User, s.App, s.Plan, strconv.Itoa(s.Calls)}
 		for _, k := range kinds {
 			row = append(row, s.total(k))
 		}
-		rows, partial = append(rows, row), partial || len(s.Partial) > 0
+		rows, partial, older = append(rows, row), partial || len(s.Partial) > 0, older || s.Older
 	}
 	writeTable(w, rows)
 	if partial {
 		fmt.Fprintln(w, "+ some of the calls did not say")
+	}
+	if older {
+		fmt.Fprintf(w, "users with %d calls may have more, which the store did not keep\n", redis.MaxRecords)
 	}
 }
