@@ -39,6 +39,14 @@ type observed struct {
 
 func (o *observed) trace(stages, hooks []string) []string { return trace(o.steps, stages, hooks) }
 
+func (o *observed) notes(stages, hooks []string) []string {
+	lines := []string{}
+	for _, s := range narrowed(o.steps, stages, hooks) {
+		lines = append(lines, s.notes...)
+	}
+	return lines
+}
+
 func (o *observed) lastRequest() []string {
 	if len(o.requests) == 0 {
 		return nil

@@ -91,7 +91,7 @@ func decider(group []asked, d decision) asked {
 // stage goes on with that.
 func (c *Call) admitGroup(id string, group []asked, item itemOf, undoable bool) (decision, []part, abi.Code) {
 	if group[0].sliced() {
-		if parts, served := c.fromSlice(id, group[0], item, undoable); served {
+		if parts, served := c.fromSlice(group[0], item, undoable); served {
 			return decision{kind: abi.Admitted}, parts, abi.OK
 		}
 	}

@@ -17,7 +17,7 @@ func (a asked) bucket() ahead.Bucket { return ahead.Bucket{Owner: a.owner, Limit
 
 // fromSlice serves a limit out of what this process took ahead. Where it
 // cannot, the store has to be asked for this one call.
-func (c *Call) fromSlice(id string, a asked, of itemOf, undoable bool) (parts []part, served bool) {
+func (c *Call) fromSlice(a asked, of itemOf, undoable bool) (parts []part, served bool) {
 	item := c.item(a, of, undoable)
 	switch {
 	case item.Room != nil:
@@ -26,7 +26,7 @@ func (c *Call) fromSlice(id string, a asked, of itemOf, undoable bool) (parts []
 		return nil, false
 	}
 	draw, err := c.services.ahead.Take(c.ctx, a.bucket(), item.Take.Cost, func() (store.Reservation, int64, error) {
-		return c.takeAhead(id+".slice", a)
+		return c.takeAhead(a)
 	})
 	if draw == nil {
 		c.sawAway(err)
@@ -42,8 +42,9 @@ func (c *Call) fromSlice(id string, a asked, of itemOf, undoable bool) (parts []
 }
 
 // takeAhead takes the next slice. It is only taken of what is there.
-func (c *Call) takeAhead(id string, a asked) (store.Reservation, int64, error) {
+func (c *Call) takeAhead(a asked) (store.Reservation, int64, error) {
 	in := c.services.Store
+	_, id := c.nextID() // one call may take several
 	r := store.Reservation{ID: id, Owner: a.owner, Limit: a.name, Bucket: *a.limit.Bucket}
 	var d store.Decision
 	err := c.within(in, func(ctx context.Context) (err error) {
