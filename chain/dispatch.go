@@ -29,6 +29,7 @@ func (op *Op) Dispatch(ctx context.Context, h abi.Hook, with abi.Event) Outcome 
 	if !op.run.chain.Wants(h) && op.passes(h, with.Usage) {
 		return Outcome{}
 	}
+	op.run.called(ctx)
 	op.run.enter()
 	defer op.run.leave(context.WithoutCancel(ctx))
 	if h == abi.BeforeModel {

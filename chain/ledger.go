@@ -120,6 +120,7 @@ func (l *Ledger) FinishIdle(ctx context.Context, limit time.Duration) (ended int
 	before := l.clock.Now().Add(-limit).UnixNano()
 	for _, r := range l.all() {
 		if r.hooks.Load() == 0 && r.touched.Load() <= before {
+			ctx := r.hosted(ctx)
 			r.sweep(ctx, true)
 			r.finish(ctx, abi.ReasonEnded)
 			ended++
@@ -134,7 +135,7 @@ func (l *Ledger) Close(ctx context.Context) *Chain {
 	l.closed.Store(true)
 	last := l.current.Swap(nothing)
 	for _, r := range l.all() {
-		r.Finish(ctx, true)
+		r.Finish(r.hosted(ctx), true)
 	}
 	return last
 }

@@ -23,9 +23,10 @@ type Run struct {
 
 	seq     atomic.Int64
 	calls   atomic.Int64
-	touched atomic.Int64 // unix ns of the last hook
-	cut     atomic.Bool  // a hook came on a context that was done
-	hooks   atomic.Int64 // that go on now
+	touched atomic.Int64                    // unix ns of the last hook
+	cut     atomic.Bool                     // a hook came on a context that was done
+	hooks   atomic.Int64                    // that go on now
+	caller  atomic.Pointer[context.Context] // of the first hook that a stage was asked at
 
 	mu      sync.Mutex
 	ops     map[*Op]struct{} // open, without the root
@@ -54,6 +55,35 @@ func (r *Run) leave(ctx context.Context) {
 	if r.hooks.Add(-1) == 0 {
 		r.endDetached(ctx)
 	}
+}
+
+// called remembers the context that the run was called with.
+func (r *Run) called(ctx context.Context) {
+	if r.caller.Load() == nil {
+		first := ctx
+		r.caller.CompareAndSwap(nil, &first)
+	}
+}
+
+// hosted is a context of the host with the values of the run's own: stages are
+// told the same at an end that the host makes as at any other.
+type hosted struct {
+	context.Context
+	caller context.Context
+}
+
+func (h hosted) Value(key any) any {
+	if v := h.Context.Value(key); v != nil {
+		return v
+	}
+	return h.caller.Value(key)
+}
+
+func (r *Run) hosted(ctx context.Context) context.Context {
+	if caller := r.caller.Load(); caller != nil {
+		return hosted{ctx, *caller}
+	}
+	return ctx
 }
 
 // Denial is why a run is refused or was stopped, kept for all hooks to come.

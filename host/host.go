@@ -20,10 +20,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"google.golang.org/adk/v2/plugin"
 
@@ -45,6 +43,7 @@ type Host struct {
 	store    store.Store
 	services *hostfn.Services
 	plans    *plans
+	fleet    *processes
 	runtime  *wasm.Runtime
 	ledger   *chain.Ledger
 	plugin   *plugin.Plugin
@@ -72,9 +71,10 @@ func Open(ctx context.Context, path string, o Options) (*Host, error) {
 	if h.plugin, err = adk.New(h.ledger, h.log); err != nil {
 		return nil, errors.Join(err, first.Retire(ctx), h.store.Close(ctx))
 	}
+	h.poll(ctx)
 	h.start()
-	h.warn(m, h.plans.current.Load())
-	h.log.Info("host started", "manifest", m.File, "version", m.Version, "stages", len(m.Stages))
+	h.warn(m, h.plans.file())
+	h.log.Info("host started", "manifest", m.File, "version", m.Version, "plans", h.plans.Version(), "stages", len(m.Stages))
 	h.log.Info("no stage sees what ADK shows to no plugin", "roads", Roads())
 	h.log.Info("the user id is trusted as the caller of the runner gives it: derive it from a verified principal")
 	return h, nil
@@ -83,7 +83,7 @@ func Open(ctx context.Context, path string, o Options) (*Host, error) {
 // prepare makes a host up to the chain that it begins with. Nothing runs yet but
 // the store.
 func prepare(ctx context.Context, path string, o Options) (*Host, *chain.Chain, error) {
-	h := &Host{path: path, options: o, log: o.log(), plans: &plans{clock: o.clock()}}
+	h := &Host{path: path, options: o, log: o.log()}
 	m, err := manifest.Load(path, o.manifest())
 	if err != nil {
 		return nil, nil, err
@@ -93,13 +93,15 @@ func prepare(ctx context.Context, path string, o Options) (*Host, *chain.Chain, 
 		return nil, nil, err
 	}
 	h.manifest = m
-	h.plans.current.Store(numbers)
-	if h.store, err = h.openStore(m); err != nil {
+	h.plans = newPlans(numbers, o)
+	switches := make(chan struct{}, 1)
+	if h.store, err = h.openStore(ctx, switches); err != nil {
 		return nil, nil, err
 	}
+	h.fleet = newProcesses(h.store, int64(m.Store.Replicas), processExpiry, switches)
 	h.services = &hostfn.Services{
-		Store: h.store, StoreTimeout: m.Store.Timeout, Local: memory.New(o.clock()), Replicas: int64(m.Store.Replicas),
-		Plans: h.plans, Log: h.log,
+		Store: h.store, StoreTimeout: m.Store.Timeout, Local: memory.New(o.clock()), Replicas: h.Replicas,
+		Plans: h.plans, Log: h.log, Meter: o.meter(),
 	}
 	h.runtime = wasm.New(cacheDir(o.CacheDir), h.log)
 	first, err := h.build(ctx, m)
@@ -107,6 +109,19 @@ func prepare(ctx context.Context, path string, o Options) (*Host, *chain.Chain, 
 		return nil, nil, errors.Join(err, h.store.Close(ctx))
 	}
 	return h, first, nil
+}
+
+// openStore opens the store of the manifest, guarded if it can be away.
+func (h *Host) openStore(ctx context.Context, switches chan<- struct{}) (store.Store, error) {
+	opened, shared, err := openStore(ctx, h.manifest, h.options)
+	if err != nil || !shared {
+		return opened, err
+	}
+	s, err := guard(opened, h.options.meter(), h.log, switches)
+	if err != nil {
+		return nil, errors.Join(err, opened.Close(ctx))
+	}
+	return s, nil
 }
 
 // Roads are the ways in which ADK runs code that it shows to no plugin, so
@@ -132,20 +147,6 @@ func loadPlans(m *manifest.Manifest) (*manifest.Plans, error) {
 	return manifest.LoadPlans(m.Limits.Plans)
 }
 
-// ErrStore is a store that this build has no engine for.
-var ErrStore = errors.New("no engine for this store")
-
-func (h *Host) openStore(m *manifest.Manifest) (store.Store, error) {
-	if h.options.Store != nil {
-		return h.options.Store, nil
-	}
-	if m.Store.URL != "memory://" {
-		scheme, _, _ := strings.Cut(m.Store.URL, "://") // the rest may hold a password
-		return nil, fmt.Errorf("store[%s]: %w: use memory://", scheme, ErrStore)
-	}
-	return memory.New(h.options.clock()), nil
-}
-
 func cacheDir(dir string) string {
 	if dir != "" {
 		return dir
@@ -157,26 +158,32 @@ func cacheDir(dir string) string {
 	return filepath.Join(base, "hookhost")
 }
 
-// start begins what runs as long as the host: renewing leases, and ending
-// the runs that ADK never ends.
+// poll asks the store for overrides. That it cannot answer is said elsewhere,
+// once.
+func (h *Host) poll(ctx context.Context) {
+	if err := h.plans.overrides.poll(ctx, h.store); err != nil && ctx.Err() == nil {
+		h.log.Debug("overrides stay as they were last known", "error", err)
+	}
+}
+
+// start begins what runs as long as the host: renewing leases, writing what
+// was put off, asking for overrides, telling that this process lives, and
+// ending the runs that ADK never ends.
 func (h *Host) start() {
 	h.stopped, h.stop = context.WithCancel(context.Background())
 	ctx := h.stopped
-	h.background.Go(func() { h.services.Leases.Run(ctx, h.log) })
+	h.background.Go(func() { h.services.Run(ctx) })
+	h.background.Go(func() { every(ctx, pollEvery, func() { h.poll(ctx) }) })
 	h.background.Go(func() {
-		tick := time.NewTicker(sweepEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				if n := h.ledger.FinishIdle(ctx, idleLimit); n > 0 {
-					h.log.Warn("ended runs that went idle", "runs", n, "idle", idleLimit)
-				}
-			}
-		}
+		h.fleet.run(ctx, func(err error) { h.log.Debug("this process could not say that it lives", "error", err) })
 	})
+	h.background.Go(func() { every(ctx, sweepEvery, func() { h.sweep(ctx) }) })
+}
+
+func (h *Host) sweep(ctx context.Context) {
+	if n := h.ledger.FinishIdle(ctx, idleLimit); n > 0 {
+		h.log.Warn("ended runs that went idle", "runs", n, "idle", idleLimit)
+	}
 }
 
 // Plugin is what goes into the runner's PluginConfig, before all others.
@@ -193,13 +200,29 @@ func (h *Host) Manifest() *manifest.Manifest {
 // balances.
 func (h *Host) Store() store.Store { return h.store }
 
-// Limit is the definition of a limit for a user now.
-func (h *Host) Limit(app, user, name string) (hostfn.Limit, bool) {
-	return h.plans.Limit(app, user, name, "")
+// Limit is the definition of a limit for a user now. The context may hold
+// claims.
+func (h *Host) Limit(ctx context.Context, app, user, name string) (hostfn.Limit, bool) {
+	return h.plans.Limit(ctx, app, user, name, "")
 }
+
+// PlanOf tells which plan a user is on now, and why. The context may hold
+// claims.
+func (h *Host) PlanOf(ctx context.Context, app, user string) UserPlan {
+	_, on := h.plans.resolve(ctx, app, user)
+	return on
+}
+
+// Replicas is how many live processes were last seen on the store or, until
+// it was asked, how many the manifest says there are.
+func (h *Host) Replicas() int64 { return h.fleet.count() }
 
 // Open counts the runs and the operations that have not ended.
 func (h *Host) Open() (runs, operations int) { return h.ledger.Open() }
+
+// Drain writes what runs left to be written behind them, such as settlements,
+// for those who read the store next. It fails if the store is away.
+func (h *Host) Drain(ctx context.Context) error { return h.services.Drain(ctx) }
 
 // Fallbacks counts the calls to the store that found it away.
 func (h *Host) Fallbacks() int64 { return h.services.Fallbacks() }
@@ -232,7 +255,7 @@ func (h *Host) Reload(ctx context.Context) error {
 		return err
 	}
 	h.warn(m, numbers)
-	h.plans.current.Store(numbers)
+	h.replacePlans(numbers)
 	h.manifest = m
 	old := h.ledger.Swap(next)
 	h.log.Info("manifest reloaded", "manifest", m.File, "version", m.Version, "before", old.Version())
@@ -240,8 +263,32 @@ func (h *Host) Reload(ctx context.Context) error {
 	return nil
 }
 
+// ReloadPlans reads plans.toml again, validates all of it, and puts it in place
+// for all limits that are asked from now on. After an error the plans are as
+// they were.
+func (h *Host) ReloadPlans() error {
+	h.reload.Lock()
+	defer h.reload.Unlock()
+	if h.closed {
+		return ErrClosed
+	}
+	numbers, err := loadPlans(h.manifest)
+	if err != nil {
+		return err
+	}
+	h.warn(h.manifest, numbers)
+	h.replacePlans(numbers)
+	return nil
+}
+
+func (h *Host) replacePlans(numbers *manifest.Plans) {
+	before := h.plans.Version()
+	h.plans.set(numbers)
+	h.log.Info("plans reloaded", "version", h.plans.Version(), "before", before)
+}
+
 // ErrStoreFixed is a reload that changes [store].
-var ErrStoreFixed = errors.New("url, namespace, timeout and replicas cannot change while the host runs: restart it, or take the change back")
+var ErrStoreFixed = errors.New("it cannot change while the host runs: restart it, or take the change back")
 
 // retire closes a chain once its last run is over. That comes: runs end, or
 // the sweep ends them, or Close does.
@@ -274,9 +321,9 @@ func (h *Host) ReloadOnHangup() {
 	})
 }
 
-// Close ends the runs that are left, closes every stage and the store, and
-// joins their errors. Runs that begin later are refused. A second Close does
-// nothing.
+// Close ends the runs that are left, closes every stage, writes what was put
+// off as long as ctx allows, closes the store, and joins their errors. Runs
+// that begin later are refused. A second Close does nothing.
 func (h *Host) Close(ctx context.Context) error {
 	h.reload.Lock()
 	if h.closed {
@@ -291,6 +338,10 @@ func (h *Host) Close(ctx context.Context) error {
 	h.stop()
 	h.background.Wait()
 	errs = append(errs, h.retired...)
+	errs = append(errs, h.services.Close(ctx))
+	if err := h.fleet.leave(ctx); err != nil {
+		h.log.Warn("other processes count this one until its lease lapses", "error", err)
+	}
 	errs = append(errs, h.services.Local.Close(ctx), h.store.Close(ctx))
 	return errors.Join(errs...)
 }

@@ -51,13 +51,24 @@ func TestUsersOfAnyBytesShareNothing(t *testing.T) {
 	}
 }
 
-func TestUserIDsStayOutOfLogsAndTraces(t *testing.T) {
+// A decision is about a user, and the log line that tells of it says about
+// which. Nothing else does.
+func TestUserIDsStandInNoTraceAndInNoLogButOfDecisions(t *testing.T) {
 	w := open(t, limitOnly+"refusal = \"no\"\n", host.Options{}, demo.Reply{Err: fmt.Errorf("down")})
 	const user = "ada-the-user"
 
 	demo.Run(t.Context(), w.runner, demo.Turn{User: user, Text: "hi"})
 	demo.Run(t.Context(), w.runner, demo.Turn{User: user, Text: "hi"})
 
-	assert.NotContains(t, w.log.String(), user)
+	decisions := 0
+	for _, line := range strings.Split(w.log.String(), "\n") {
+		if strings.Contains(line, `msg="limit decision"`) {
+			assert.Contains(t, line, "user="+user)
+			decisions++
+			continue
+		}
+		assert.NotContains(t, line, user)
+	}
+	assert.Equal(t, 1, decisions, "the second turn was denied; what is allowed is for debugging")
 	assert.NotContains(t, fmt.Sprintf("%+v", w.steps), user)
 }

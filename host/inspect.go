@@ -13,9 +13,7 @@ import (
 // Open refuses, and tells which hooks each module asks for. Nothing is left
 // running.
 func Inspect(ctx context.Context, path string, o Options) (*manifest.Manifest, map[string]abi.HookSet, error) {
-	if o.Store != nil {
-		o.Store = memory.New(o.clock()) // the given one is not ours to close
-	}
+	o.Store = memory.New(o.clock()) // no module is called, and no server has to be there
 	h, built, err := prepare(ctx, path, o)
 	if err != nil {
 		return nil, nil, err

@@ -4,6 +4,9 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/hookhost/hookhost/chain"
 	"github.com/hookhost/hookhost/chain/manifest"
 	"github.com/hookhost/hookhost/store"
@@ -21,6 +24,8 @@ type Options struct {
 	CacheDir string
 	// Log gets what operators read. nil is slog.Default().
 	Log *slog.Logger
+	// Meter counts what the host does. nil is otel.GetMeterProvider().
+	Meter metric.MeterProvider
 	// Trace is told of every call of a stage and of the time that every
 	// operation took, from many goroutines at once.
 	Trace chain.Tracer
@@ -58,6 +63,14 @@ func (o Options) log() *slog.Logger {
 		return slog.Default()
 	}
 	return o.Log
+}
+
+func (o Options) meter() metric.Meter {
+	provider := o.Meter
+	if provider == nil {
+		provider = otel.GetMeterProvider()
+	}
+	return provider.Meter("github.com/hookhost/hookhost/host")
 }
 
 func (o Options) clock() chain.Clock {

@@ -102,6 +102,7 @@ runs = { max = 1, expires = "30s" }
 
 		assert.Equal(t, []string{"hello"}, w.saysTo("ada"))
 
+		require.NoError(t, w.host.Drain(t.Context()))
 		held, err := w.host.Store().Held(t.Context(), ownerOf("ada"), "runs")
 		require.NoError(t, err)
 		assert.Zero(t, held, "the run is over")

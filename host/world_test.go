@@ -84,10 +84,15 @@ func write(t *testing.T, dir, text string) string {
 	text = fixtureName.ReplaceAllStringFunc(text, func(name string) string {
 		return fixture(t, strings.TrimPrefix(name, "FIXTURE/"))
 	})
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "plans.toml"), []byte(oneTurn), 0o600))
+	writePlans(t, dir, oneTurn)
 	path := filepath.Join(dir, "hooks.toml")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
+}
+
+func writePlans(t *testing.T, dir, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "plans.toml"), []byte(text), 0o600))
 }
 
 func open(t *testing.T, text string, o host.Options, replies ...demo.Reply) *world {
@@ -99,7 +104,7 @@ func open(t *testing.T, text string, o host.Options, replies ...demo.Reply) *wor
 func openOn(t *testing.T, plans, text string, o host.Options, replies ...demo.Reply) *world {
 	t.Helper()
 	path := write(t, t.TempDir(), text)
-	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "plans.toml"), []byte(plans), 0o600))
+	writePlans(t, filepath.Dir(path), plans)
 	return openAt(t, path, o, replies...)
 }
 
@@ -173,10 +178,11 @@ func (w *world) tells(user string, steps ...string) []string {
 	return results
 }
 
-// balance is what a bucket of the owner holds.
+// balance is what a bucket of the owner holds, when all was written.
 func (w *world) balance(owner store.Owner, limit string) int64 {
 	w.t.Helper()
-	l, defined := w.host.Limit(owner.App, owner.User, limit)
+	require.NoError(w.t, w.host.Drain(context.WithoutCancel(w.t.Context())))
+	l, defined := w.host.Limit(context.WithoutCancel(w.t.Context()), owner.App, owner.User, limit)
 	require.True(w.t, defined, limit)
 	n, err := w.host.Store().Balance(context.WithoutCancel(w.t.Context()), owner, limit, *l.Bucket)
 	require.NoError(w.t, err)

@@ -15,9 +15,25 @@ type Effective struct {
 	Manifest string     `json:"manifest"`
 	Overlay  string     `json:"overlay,omitempty"` // what was laid over it
 	Version  string     `json:"version"`           // see Manifest
-	Hooks    []HookPlan `json:"hooks"`             // those at which a stage runs, in the order of the ABI
-	Off      []string   `json:"off"`               // stages with mode off
-	Idle     []string   `json:"idle"`              // stages that no hook is left for
+	Store    StorePlan  `json:"store"`
+	Limits   LimitsPlan `json:"limits"`
+	Hooks    []HookPlan `json:"hooks"` // those at which a stage runs, in the order of the ABI
+	Off      []string   `json:"off"`   // stages with mode off
+	Idle     []string   `json:"idle"`  // stages that no hook is left for
+}
+
+// StorePlan is where shared state is, without what may be secret.
+type StorePlan struct {
+	URL       string `json:"url"`
+	Namespace string `json:"namespace"`
+	Timeout   string `json:"timeout"` // of one operation
+	Replicas  int    `json:"replicas"`
+}
+
+// LimitsPlan is where the numbers of limits are.
+type LimitsPlan struct {
+	Plans  string `json:"plans,omitempty"`
+	FanOut int64  `json:"fan_out"`
 }
 
 // HookPlan is one hook point.
@@ -52,7 +68,9 @@ type Outcomes struct {
 func NewEffective(m *Manifest, wanted func(*Stage) abi.HookSet) *Effective {
 	e := &Effective{
 		Manifest: m.File, Overlay: m.Overlay, Version: m.Version,
-		Hooks: []HookPlan{}, Off: []string{}, Idle: []string{},
+		Store:  StorePlan{m.Store.Where(), m.Store.Namespace, short(m.Store.Timeout), m.Store.Replicas},
+		Limits: LimitsPlan{m.Limits.Plans, m.Limits.FanOut},
+		Hooks:  []HookPlan{}, Off: []string{}, Idle: []string{},
 	}
 	hooks := make([]abi.HookSet, len(m.Stages))
 	for i := range m.Stages {
@@ -147,6 +165,10 @@ func (e *Effective) String() string {
 		files += " under " + e.Overlay
 	}
 	fmt.Fprintf(w, "%s, version %s\n", files, e.Version)
+	fmt.Fprintf(w, "store: %s, namespace %s, timeout %s, replicas %d\n", e.Store.URL, e.Store.Namespace, e.Store.Timeout, e.Store.Replicas)
+	if e.Limits.Plans != "" {
+		fmt.Fprintf(w, "limits: %s, fan-out %d\n", e.Limits.Plans, e.Limits.FanOut)
+	}
 	for _, h := range e.Hooks {
 		fmt.Fprintf(w, "\n%s\n", h.Hook)
 		for i, s := range h.Stages {

@@ -3,6 +3,7 @@ package manifest
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -56,8 +57,11 @@ func wants(s *Stage) abi.HookSet {
 func TestEffectivePlan(t *testing.T) {
 	m := load(t, threeStages)
 	m.File, m.Version = "hooks.toml", "0123456789abcdef"
+	m.Store.URL, m.Limits = "redis://ada:geheim@db:6379/1", Limits{Plans: "plans.toml", FanOut: 8}
 	e := NewEffective(m, wants)
 	assert.Equal(t, `hooks.toml, version 0123456789abcdef
+store: redis://db:6379/1, namespace hookhost, timeout 50ms, replicas 1
+limits: plans.toml, fan-out 8
 
 before_run
   1. limit (responder, enforce) agents=triage
@@ -99,11 +103,15 @@ idle, no hook is left for them: idle
 }
 
 func TestEffectivePlanOfNothing(t *testing.T) {
-	e := NewEffective(&Manifest{File: "hooks.toml", Overlay: "hooks.prod.toml", Version: "0123456789abcdef"}, wants)
-	assert.Equal(t, "hooks.toml under hooks.prod.toml, version 0123456789abcdef\n", e.String())
+	e := NewEffective(&Manifest{
+		File: "hooks.toml", Overlay: "hooks.prod.toml", Version: "0123456789abcdef",
+		Store: Store{URL: "memory://", Namespace: "n", Timeout: time.Second, Replicas: 2}, Limits: Limits{FanOut: 1},
+	}, wants)
+	assert.Equal(t, "hooks.toml under hooks.prod.toml, version 0123456789abcdef\nstore: memory://, namespace n, timeout 1s, replicas 2\n", e.String())
 	text, err := json.Marshal(e)
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"manifest": "hooks.toml", "overlay": "hooks.prod.toml", "version": "0123456789abcdef", "hooks": [], "off": [], "idle": []}`, string(text))
+	assert.JSONEq(t, `{"manifest": "hooks.toml", "overlay": "hooks.prod.toml", "version": "0123456789abcdef",
+		"store": {"url": "memory://", "namespace": "n", "timeout": "1s", "replicas": 2}, "limits": {"fan_out": 1}, "hooks": [], "off": [], "idle": []}`, string(text))
 }
 
 // Closed means at each hook what the policy table says.

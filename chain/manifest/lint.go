@@ -35,6 +35,12 @@ const (
 	RuleLimitsNoPlans    = "limits-without-plans" // it may use limits that nothing defines
 	RuleUnknownLimit     = "unknown-limit"        // it may use a limit that the plans do not have
 	RuleUnpinned         = "unpinned"             // the module can change unseen
+	RulePasswordInURL    = "password-in-url"      // the store's password stands in a file under version control
+	RuleStoreNotShared   = "store-not-shared"     // several processes, and a store that each has for itself
+	RuleBelowFanOut      = "burst-below-fan-out"  // the model calls of one turn can be more than the bucket holds
+	RuleNeverAdmits      = "never-admits"         // what is asked for by default never fits
+	RuleIdleSlice        = "idle-slice"           // no call is small enough to be served from what was taken ahead
+	RuleSlicesOverBurst  = "slices-over-burst"    // the processes take more ahead than the bucket holds
 )
 
 // LintInput is what the rules know besides the manifest.
@@ -46,10 +52,11 @@ type LintInput struct {
 	Hooks func(*Stage) abi.HookSet
 }
 
-// Lint looks for what is seldom meant, in the order of stages. What it
-// returns is never nil.
+// Lint looks for what is seldom meant, in the store, in the stages by their
+// order, and in the plans. What it returns is never nil.
 func Lint(m *Manifest, in LintInput) []Finding {
 	l := linter{m: m, found: []Finding{}}
+	l.store()
 	for _, s := range m.Stages {
 		if s.Spec.Mode != chain.Off {
 			l.policies(s)
@@ -61,6 +68,9 @@ func Lint(m *Manifest, in LintInput) []Finding {
 			l.pin(s)
 		}
 	}
+	if in.Plans != nil {
+		l.plans(in.Plans)
+	}
 	return l.found
 }
 
@@ -71,6 +81,18 @@ type linter struct {
 
 func (l *linter) add(rule string, level Level, s Stage, key, format string, args ...any) {
 	l.found = append(l.found, Finding{rule, level, l.m.Errorf(s.Spec.Name, key, format, args...)})
+}
+
+func (l *linter) store() {
+	s := l.m.Store
+	if s.hasPassword() {
+		l.found = append(l.found, Finding{RulePasswordInURL, Warning, l.m.StoreErrorf("url",
+			`a password stands in it, for all who can read this file: write password = "env:VAR" or "file:PATH"`)})
+	}
+	if !s.Shared() && s.Replicas > 1 {
+		l.found = append(l.found, Finding{RuleStoreNotShared, Warning, l.m.StoreErrorf("replicas",
+			"memory:// is in each process: %d of them give out every limit %d times", s.Replicas, s.Replicas)})
+	}
 }
 
 func (l *linter) policies(s Stage) {

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -22,7 +21,7 @@ const (
 	DefaultPool          = 16       // instances
 	DefaultMaxModelCalls = 500
 	DefaultStoreURL      = "memory://"
-	DefaultNamespace     = "hookhost"
+	DefaultNamespace     = "hookhost" // of memory://; the others need one of their own
 	DefaultStoreTimeout  = 50 * time.Millisecond
 	DefaultRefusal       = "The service cannot answer right now. Please try again later."
 )
@@ -33,6 +32,10 @@ type Options struct {
 	Native  func(stage string) bool // stages that the program brings itself have no module; nil for none
 	Env     string                  // lays hooks.ENV.toml, beside hooks.toml, over it
 	Overlay string                  // lays this file over it; wins over Env
+	// NoModules leaves the modules alone: they need not be there, Code is nil, and
+	// the version is another one than a host's. It is for those who only work with
+	// the store and the limits.
+	NoModules bool
 }
 
 // Manifest is a checked hooks.toml, its overlay laid over it.
@@ -48,17 +51,10 @@ type Manifest struct {
 	sources []*source // the overlay, if there is one, then the manifest itself
 }
 
-// Store says where shared state is kept.
-type Store struct {
-	URL       string        // memory:// redis:// rediss:// redis+sentinel:// redis+cluster://
-	Namespace string        // before every key
-	Timeout   time.Duration // of one operation, below every stage's
-	Replicas  int           // processes that share the limits, where the store cannot tell, from 1
-}
-
 // Limits says where the limits' numbers are.
 type Limits struct {
-	Plans string // the path of plans.toml; empty if there is none
+	Plans  string // the path of plans.toml; empty if there is none
+	FanOut int64  // how many model calls of one turn go on at once, at most; from 1
 }
 
 // Load reads the manifest at path, the overlay that the options name and the
@@ -130,7 +126,7 @@ func (m *Manifest) read(t *table, o Options) {
 	stages := t.sub("stage")
 	t.close()
 
-	r := stageReader{defaults: d, dev: o.Dev, native: o.Native, modules: map[string]module{}}
+	r := stageReader{defaults: d, dev: o.Dev, native: o.Native, noModules: o.NoModules, modules: map[string]module{}}
 	listed, _ := t.layers[len(t.layers)-1].values["order"].([]any)
 	for i, element := range listed {
 		if name, _ := element.(string); abi.ValidName(name) && !stages.has(name) {
@@ -168,41 +164,21 @@ func (t *table) unlisted(name string) {
 	t.errorf(nil, `not in order: add it there; one that must not run stands there too, and has mode = "off"`)
 }
 
-func readStore(t *table) Store {
-	defer t.close()
-	return Store{
-		URL:       read(t, "url", DefaultStoreURL, asStoreURL),
-		Namespace: read(t, "namespace", DefaultNamespace, asName),
-		Timeout:   read(t, "timeout", DefaultStoreTimeout, asDuration(time.Millisecond, time.Minute)),
-		Replicas:  int(read(t, "replicas", 1, asInt(1, 1e6))),
-	}
-}
-
-var storeSchemes = []string{"memory", "redis", "rediss", "redis+sentinel", "redis+cluster"}
-
-// asStoreURL never quotes the URL: it can carry a password.
-func asStoreURL(v any) (string, error) {
-	s, err := asText(v)
-	if err != nil {
-		return "", err
-	}
-	u, err := url.Parse(s)
-	if err != nil || !slices.Contains(storeSchemes, u.Scheme) {
-		return "", errors.New("no URL of a store: want memory://, redis://, rediss://, redis+sentinel:// or redis+cluster://")
-	}
-	if (u.Scheme == "memory") != (u.Host == "") {
-		return "", errors.New("memory:// takes no host, and the others need one")
-	}
-	return s, nil
-}
-
 func readLimits(t *table) Limits {
 	defer t.close()
-	plans := read(t, "plans", "", asText)
-	if plans == "" {
-		return Limits{}
+	return Limits{
+		Plans:  readPath(t, "plans"),
+		FanOut: read(t, "fan_out", 1, asInt(1, 1000)),
 	}
-	return Limits{Plans: t.sourceOf([]string{"plans"}).beside(plans)}
+}
+
+// readPath takes the path of a file, relative to the one that names it.
+func readPath(t *table, key string) string {
+	path := read(t, key, "", asText)
+	if path == "" {
+		return ""
+	}
+	return t.sourceOf([]string{key}).beside(path)
 }
 
 // defaults are what a stage takes where it says nothing.
@@ -246,6 +222,14 @@ func (m *Manifest) version() string {
 func (m *Manifest) Errorf(stage, key, format string, args ...any) *Error {
 	e := m.faultAt("stage."+stage, key)
 	e.Stage, e.Key, e.subject = stage, key, "stage["+stage+"]"
+	return e.describe(format, args...)
+}
+
+// StoreErrorf is Errorf for a key of [store]: a password that is not there, a
+// store that does not answer.
+func (m *Manifest) StoreErrorf(key, format string, args ...any) *Error {
+	e := m.faultAt("store", key)
+	e.Key = "store." + key
 	return e.describe(format, args...)
 }
 

@@ -53,8 +53,12 @@ func TestFullManifest(t *testing.T) {
 	require.NoError(t, err)
 
 	assert.EqualValues(t, 20, m.MaxModelCalls)
-	assert.Equal(t, Store{URL: "redis://store:6379/2", Namespace: "support", Timeout: 20 * time.Millisecond, Replicas: 3}, m.Store)
-	assert.Equal(t, "testdata/good/plans.toml", m.Limits.Plans)
+	assert.Equal(t, Store{
+		URL: "rediss://store:6379/2", Namespace: "support", Timeout: 20 * time.Millisecond, Replicas: 3, Pool: 20, DialTimeout: 200 * time.Millisecond,
+		Username: Secret{Name: "username", Env: "STORE_USER"}, Password: Secret{Name: "password", File: "testdata/good/store.txt"},
+		CA: "testdata/good/ca.pem", Cert: "testdata/good/host.pem", Key: "/etc/host.key",
+	}, m.Store)
+	assert.Equal(t, Limits{Plans: "testdata/good/plans.toml", FanOut: 8}, m.Limits)
 	assert.Len(t, m.Version, 16)
 
 	require.Len(t, m.Stages, 3)
@@ -115,7 +119,7 @@ func TestCase034Defaults(t *testing.T) {
 	m := load(t, oneStage("", ""))
 	assert.Equal(t, Store{URL: "memory://", Namespace: "hookhost", Timeout: 50 * time.Millisecond, Replicas: 1}, m.Store)
 	assert.EqualValues(t, 500, m.MaxModelCalls)
-	assert.Empty(t, m.Limits.Plans)
+	assert.Equal(t, Limits{FanOut: 1}, m.Limits)
 	s := m.Stages[0]
 	assert.Equal(t, 250*time.Millisecond, s.Spec.Timeout)
 	assert.EqualValues(t, 32<<20, s.Memory)
@@ -146,12 +150,20 @@ var fields = map[string]struct {
 	want      any
 	got       func(*Manifest) any
 }{
-	"max_model_calls": {"max_model_calls = 7", "", int64(7), func(m *Manifest) any { return m.MaxModelCalls }},
-	"store.url":       {"[store]\nurl = \"rediss://h\"", "", "rediss://h", func(m *Manifest) any { return m.Store.URL }},
-	"store.namespace": {"[store]\nnamespace = \"ns\"", "", "ns", func(m *Manifest) any { return m.Store.Namespace }},
-	"store.timeout":   {"[store]\ntimeout = \"7ms\"", "", 7 * time.Millisecond, func(m *Manifest) any { return m.Store.Timeout }},
-	"store.replicas":  {"[store]\nreplicas = 7", "", 7, func(m *Manifest) any { return m.Store.Replicas }},
-	"limits.plans":    {"[limits]\nplans = \"p.toml\"", "", "p.toml", func(m *Manifest) any { return filepath.Base(m.Limits.Plans) }},
+	"max_model_calls":    {"max_model_calls = 7", "", int64(7), func(m *Manifest) any { return m.MaxModelCalls }},
+	"store.url":          {"[store]\nurl = \"rediss://h\"\nnamespace = \"ns\"", "", "rediss://h", func(m *Manifest) any { return m.Store.URL }},
+	"store.namespace":    {"[store]\nnamespace = \"ns\"", "", "ns", func(m *Manifest) any { return m.Store.Namespace }},
+	"store.timeout":      {"[store]\ntimeout = \"7ms\"", "", 7 * time.Millisecond, func(m *Manifest) any { return m.Store.Timeout }},
+	"store.replicas":     {"[store]\nreplicas = 7", "", 7, func(m *Manifest) any { return m.Store.Replicas }},
+	"store.pool":         {"[store]\npool = 7", "", 7, func(m *Manifest) any { return m.Store.Pool }},
+	"store.dial_timeout": {"[store]\ndial_timeout = \"7ms\"", "", 7 * time.Millisecond, func(m *Manifest) any { return m.Store.DialTimeout }},
+	"store.username":     {"[store]\nusername = \"env:A\"", "", Secret{Name: "username", Env: "A"}, func(m *Manifest) any { return m.Store.Username }},
+	"store.password":     {"[store]\npassword = \"env:A\"", "", Secret{Name: "password", Env: "A"}, func(m *Manifest) any { return m.Store.Password }},
+	"store.ca":           {"[store]\nca = \"/ca.pem\"", "", "/ca.pem", func(m *Manifest) any { return m.Store.CA }},
+	"store.cert":         {"[store]\ncert = \"/c.pem\"\nkey = \"/k.pem\"", "", "/c.pem", func(m *Manifest) any { return m.Store.Cert }},
+	"store.key":          {"[store]\ncert = \"/c.pem\"\nkey = \"/k.pem\"", "", "/k.pem", func(m *Manifest) any { return m.Store.Key }},
+	"limits.fan_out":     {"[limits]\nfan_out = 7", "", int64(7), func(m *Manifest) any { return m.Limits.FanOut }},
+	"limits.plans":       {"[limits]\nplans = \"p.toml\"", "", "p.toml", func(m *Manifest) any { return filepath.Base(m.Limits.Plans) }},
 
 	"defaults.timeout": {"[defaults]\ntimeout = \"77ms\"", "", 77 * time.Millisecond, func(m *Manifest) any { return m.Stages[0].Spec.Timeout }},
 	"defaults.memory":  {"[defaults]\nmemory = \"1MiB\"", "", int64(1 << 20), func(m *Manifest) any { return m.Stages[0].Memory }},
@@ -275,6 +287,20 @@ func TestOffNeedsNoModule(t *testing.T) {
 	}
 }
 
+// Who only works with the store needs neither the modules nor the stages that
+// a program brings.
+func TestModulesCanBeLeftAlone(t *testing.T) {
+	path := write(t, t.TempDir(), "hooks.toml", "version = 1\norder = [\"a\", \"b\"]\n"+
+		"[stage.a]\nmodule = \"nowhere.wasm\"\nrole = \"observer\"\n[stage.b]\nrole = \"observer\"\n")
+	_, err := Load(path, Options{})
+	require.Error(t, err)
+
+	m, err := Load(path, Options{NoModules: true})
+	require.NoError(t, err)
+	assert.Len(t, m.Stages, 2)
+	assert.Nil(t, m.Stages[0].Code)
+}
+
 func TestOverlayWins(t *testing.T) {
 	dir := folder(t)
 	path := write(t, dir, "hooks.toml", oneStage("max_model_calls = 5\n[store]\nnamespace = \"base\"\nreplicas = 2", "mode = \"enforce\"\nmemory = \"1MiB\""))
@@ -313,16 +339,16 @@ func TestErrorsOfOthersGetAPosition(t *testing.T) {
 	m, err := Load("testdata/good/full.toml", Options{})
 	require.NoError(t, err)
 	for key, want := range map[string]string{
-		"":                     "40:2: stage[redact]: no",
-		"module":               "41:10: stage[redact] module: no",
-		"grants.1":             "44:25: stage[redact] grants.1: no",
-		"config.entities.2":    "46:30: stage[redact] config.entities.2: no",
-		`config."odd key".x`:   `52:15: stage[redact] config."odd key".x: no`,
-		"config.rule.1.match":  "57:9: stage[redact] config.rule.1.match: no",
-		"config.rule.1.absent": "56:3: stage[redact] config.rule.1.absent: no",
-		"config.entities.9":    "46:12: stage[redact] config.entities.9: no",
-		"config.missing":       "45:2: stage[redact] config.missing: no",
-		"nothing.like.it":      "40:2: stage[redact] nothing.like.it: no",
+		"":                     "48:2: stage[redact]: no",
+		"module":               "49:10: stage[redact] module: no",
+		"grants.1":             "52:25: stage[redact] grants.1: no",
+		"config.entities.2":    "54:30: stage[redact] config.entities.2: no",
+		`config."odd key".x`:   `60:15: stage[redact] config."odd key".x: no`,
+		"config.rule.1.match":  "65:9: stage[redact] config.rule.1.match: no",
+		"config.rule.1.absent": "64:3: stage[redact] config.rule.1.absent: no",
+		"config.entities.9":    "54:12: stage[redact] config.entities.9: no",
+		"config.missing":       "53:2: stage[redact] config.missing: no",
+		"nothing.like.it":      "48:2: stage[redact] nothing.like.it: no",
 	} {
 		assert.Equal(t, "testdata/good/full.toml:"+want, m.Errorf("redact", key, "no").Error())
 	}

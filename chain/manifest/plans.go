@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -13,11 +14,15 @@ import (
 type Plans struct {
 	File      string
 	Version   string // as the file gives it
-	Default   string // the plan of a user without an override
+	Default   string // the plan of those whom nothing else puts on one
+	Claim     string // the claim that names a user's plan; empty if none does
 	Plans     map[string]*Plan
-	App       map[string]Limit // shared by all users of an app
-	Global    map[string]Limit // shared by all apps
-	Overrides map[string]Override
+	App       map[string]Limit    // shared by all users of an app
+	Global    map[string]Limit    // shared by all apps
+	Users     map[string]string   // the plans of users, by their ids
+	Overrides map[string]Override // by the users' ids; they win over all else in the file
+
+	source *source
 }
 
 // Plan is what one kind of user may do.
@@ -38,10 +43,15 @@ type Limit struct {
 type Bucket struct {
 	Rate
 	Burst        int64         // what the full bucket holds, from 1 to 1e15
-	Estimate     int64         // what one call takes until its cost is known; 0 if the guest says it
+	Estimate     Estimate      // what one call takes until its cost is known; zero if the guest says it
 	TurnEstimate int64         // what must be there when a turn begins; 0 for nothing
 	MaxWait      time.Duration // how long a call may be held up, up to abi.MaxWait; 0 refuses at once
+	Slice        int64         // what a process takes ahead of a bucket that all share, up to Burst; 0 for nothing
 }
+
+// DefaultExpiry is the silence after which a holder loses a lease, where the
+// plans do not say.
+const DefaultExpiry = 30 * time.Second
 
 // Lease bounds how much goes on at once.
 type Lease struct {
@@ -57,11 +67,20 @@ type Override struct {
 	Note  string
 }
 
-// For finds the plan of a user at a time.
-func (p *Plans) For(app, user string, now time.Time) *Plan {
+// Override finds the override of a user that holds in an app at a time.
+func (p *Plans) Override(app, user string, now time.Time) (Override, bool) {
 	o, found := p.Overrides[user]
-	if found && (o.App == "" || o.App == app) && (o.Until.IsZero() || now.Before(o.Until)) {
+	holds := found && (o.App == "" || o.App == app) && (o.Until.IsZero() || now.Before(o.Until))
+	return o, holds
+}
+
+// For finds the plan that the file alone gives a user at a time.
+func (p *Plans) For(app, user string, now time.Time) *Plan {
+	if o, holds := p.Override(app, user, now); holds {
 		return p.Plans[o.Plan]
+	}
+	if plan, found := p.Users[user]; found {
+		return p.Plans[plan]
 	}
 	return p.Plans[p.Default]
 }
@@ -86,7 +105,7 @@ func ParsePlans(name string, data []byte) (*Plans, error) {
 		fault.hidden = true
 		return nil, &Errors{All: []*Error{fault}}
 	}
-	p := &Plans{File: name}
+	p := &Plans{File: name, source: s}
 	p.read(rootTable(&f, s))
 	if err := f.err(); err != nil {
 		return nil, err
@@ -96,10 +115,12 @@ func ParsePlans(name string, data []byte) (*Plans, error) {
 
 func (p *Plans) read(t *table) {
 	p.Version = need(t, "version", `name this state of the plans, such as version = "2026-11-30"`, asText)
-	p.Default = need(t, "default", "name the plan of users without an override", asName)
+	p.Default = need(t, "default", "name the plan of users whom nothing else puts on one", asName)
+	p.Claim = read(t, "claim", "", asText)
 	p.Plans = readPlans(t.sub("plan"))
-	p.App = readLimitsOf(t.sub("app").about("app"))
-	p.Global = readLimitsOf(t.sub("global").about("global"))
+	p.App = readLimitsOf(t.sub("app").about("app"), true)
+	p.Global = readLimitsOf(t.sub("global").about("global"), true)
+	p.Users = readUsers(t.sub("users").about("users"), p.Plans)
 	p.Overrides = readOverrides(t.sub("override"), p.Plans)
 	t.close()
 	if p.Default != "" && p.Plans[p.Default] == nil {
@@ -119,7 +140,7 @@ func readPlans(t *table) map[string]*Plan {
 		plans[name] = &Plan{
 			Name:   name,
 			Mode:   read(plan, "mode", chain.Enforce, asPlanMode),
-			Limits: readLimitsOf(plan),
+			Limits: readLimitsOf(plan, false),
 		}
 	}
 	return plans
@@ -147,7 +168,8 @@ func asPlanMode(v any) (chain.Mode, error) {
 }
 
 // readLimitsOf reads every key of a table that was not read before as a limit.
-func readLimitsOf(t *table) map[string]Limit {
+// Only limits that users share are given out in slices.
+func readLimitsOf(t *table, shared bool) map[string]Limit {
 	limits := map[string]Limit{}
 	for _, name := range t.keys() {
 		if slices.Contains(t.known, name) {
@@ -161,7 +183,7 @@ func readLimitsOf(t *table) map[string]Limit {
 			t.errorf([]string{name}, `want a limit, such as { rate = "20/min", burst = 5 } or { max = 2, expires = "30s" }`)
 			continue
 		}
-		limits[name] = readLimit(t.sub(name), name)
+		limits[name] = readLimit(t.sub(name), name, shared)
 	}
 	return limits
 }
@@ -175,22 +197,21 @@ var (
 	asUnits    = asInt(1, 1e15)
 	asMaxWait  = asDuration(0, abi.MaxWait)
 	asExpiry   = asDuration(100*time.Millisecond, 24*time.Hour)
-	bucketKeys = []string{"rate", "burst", "estimate", "turn_estimate", "max_wait"}
+	bucketKeys = []string{"rate", "burst", "estimate", "turn_estimate", "max_wait", "slice"}
 	leaseKeys  = []string{"max", "expires"}
 )
 
-func readLimit(t *table, name string) Limit {
+func readLimit(t *table, name string, shared bool) Limit {
 	bucket, lease := slices.ContainsFunc(bucketKeys, t.has), slices.ContainsFunc(leaseKeys, t.has)
 	l := Limit{Name: name}
 	switch {
 	case bucket && lease:
 		t.errorf(nil, "both a bucket (%s) and a lease (%s): a limit is one of them", list(bucketKeys), list(leaseKeys))
-		t.known = append(t.known, leaseKeys...)
-		readBucket(t)
+		t.known = append(append(t.known, bucketKeys...), leaseKeys...)
 	case lease:
 		l.Lease = readLease(t)
 	case bucket:
-		l.Bucket = readBucket(t)
+		l.Bucket = readBucket(t, shared)
 	default:
 		t.errorf(nil, "neither a bucket (rate, burst) nor a lease (max, expires): a limit is one of them")
 		t.known = append(append(t.known, bucketKeys...), leaseKeys...)
@@ -199,39 +220,78 @@ func readLimit(t *table, name string) Limit {
 	return l
 }
 
-func readBucket(t *table) *Bucket {
-	return &Bucket{
+func readBucket(t *table, shared bool) *Bucket {
+	b := &Bucket{
 		Rate:         need(t, "rate", `write how fast it fills, such as rate = "20/min"`, asRate),
 		Burst:        need(t, "burst", "write what the full bucket holds", asUnits),
-		Estimate:     read(t, "estimate", 0, asUnits),
+		Estimate:     readEstimate(t),
 		TurnEstimate: read(t, "turn_estimate", 0, asUnits),
 		MaxWait:      read(t, "max_wait", 0, asMaxWait),
+		Slice:        read(t, "slice", 0, asUnits),
 	}
+	switch {
+	case b.Slice > 0 && !shared:
+		t.errorf([]string{"slice"}, "for [app] and [global], whose buckets many processes draw from: a plan's are each user's own")
+	case b.Burst > 0 && b.Slice > b.Burst:
+		t.errorf([]string{"slice"}, "%d is above burst, so that one process would take more than there is: want 1 to %d", b.Slice, b.Burst)
+	}
+	return b
 }
 
 func readLease(t *table) *Lease {
 	return &Lease{
 		Max:     need(t, "max", "write how many may go on at once", asUnits),
-		Expires: need(t, "expires", `write after which silence a holder loses it, such as expires = "30s"`, asExpiry),
+		Expires: read(t, "expires", DefaultExpiry, asExpiry),
 	}
 }
 
-// readOverrides reads the users' plans. Errors do not name the user: they go
-// to logs, and their position says enough.
+// readUsers reads who is on which plan. Errors do not name the user: they go to
+// logs, and their position says enough.
+func readUsers(t *table, plans map[string]*Plan) map[string]string {
+	users := map[string]string{}
+	for _, user := range t.keys() {
+		t.known = append(t.known, user)
+		l := t.layerOf(user)
+		plan, err := asPlanOf(plans)(l.values[user])
+		if user == "" {
+			err = errNobody
+		}
+		if err != nil {
+			t.add(l.valueFault(join(t.path, user)), nil, "%w", err)
+			continue
+		}
+		users[user] = plan
+	}
+	return users
+}
+
+var errNobody = errors.New("an empty user id is nobody's: name a user or take it out")
+
+func asPlanOf(plans map[string]*Plan) func(any) (string, error) {
+	return func(v any) (string, error) {
+		name, err := asName(v)
+		if err == nil && plans[name] == nil {
+			err = fmt.Errorf("no plan %q: want %s", name, planNames(plans))
+		}
+		return name, err
+	}
+}
+
+// readOverrides is as silent about who a user is as readUsers.
 func readOverrides(t *table, plans map[string]*Plan) map[string]Override {
 	overrides := map[string]Override{}
 	for _, user := range t.keys() {
 		one := t.sub(user).about("override")
+		if user == "" {
+			one.errorf(nil, "%w", errNobody)
+		}
 		o := Override{
-			Plan:  need(one, "plan", "name the plan", asName),
+			Plan:  need(one, "plan", "name the plan", asPlanOf(plans)),
 			App:   read(one, "app", "", asText),
 			Until: read(one, "until", time.Time{}, asInstant),
 			Note:  read(one, "note", "", asText),
 		}
 		one.close()
-		if o.Plan != "" && plans[o.Plan] == nil {
-			one.errorf([]string{"plan"}, "no plan %q: want %s", o.Plan, planNames(plans))
-		}
 		overrides[user] = o
 	}
 	return overrides

@@ -17,22 +17,33 @@ import (
 func TestFullPlans(t *testing.T) {
 	p, err := LoadPlans("testdata/good/plans.toml")
 	require.NoError(t, err)
+	p.source = nil
 	assert.Equal(t, &Plans{
-		File: "testdata/good/plans.toml", Version: "2026-11-30", Default: "free",
+		File: "testdata/good/plans.toml", Version: "2026-11-30", Default: "free", Claim: "plan",
 		Plans: map[string]*Plan{
 			"free": {Name: "free", Mode: chain.Enforce, Limits: map[string]Limit{
 				"turn": {Name: "turn", Bucket: &Bucket{Rate: Rate{1, 3 * time.Second}, Burst: 5}},
 				"tokens": {Name: "tokens", Bucket: &Bucket{
-					Rate: Rate{1, time.Millisecond}, Burst: 60000, Estimate: 6000, TurnEstimate: 500, MaxWait: 2 * time.Second,
+					Rate: Rate{1, time.Millisecond}, Burst: 60000, Estimate: Estimate{Units: 6000}, TurnEstimate: 500, MaxWait: 2 * time.Second,
 				}},
 				"runs": {Name: "runs", Lease: &Lease{Max: 2, Expires: 30 * time.Second}},
 			}},
 			"pro": {Name: "pro", Mode: chain.Shadow, Limits: map[string]Limit{
 				"turn": {Name: "turn", Bucket: &Bucket{Rate: Rate{1, 1500 * time.Millisecond}, Burst: 50}},
+				"tokens": {Name: "tokens", Bucket: &Bucket{
+					Rate: Rate{50, 3 * time.Millisecond}, Burst: 1e6, Estimate: Estimate{EstimateSize, 1000},
+				}},
+				"runs": {Name: "runs", Lease: &Lease{Max: 20, Expires: DefaultExpiry}},
+			}},
+			"team": {Name: "team", Mode: chain.Enforce, Limits: map[string]Limit{
+				"tokens": {Name: "tokens", Bucket: &Bucket{
+					Rate: Rate{50, 3 * time.Millisecond}, Burst: 1e6, Estimate: Estimate{EstimateLearned, 6000},
+				}},
 			}},
 		},
-		App:    map[string]Limit{"model_calls": {Name: "model_calls", Bucket: &Bucket{Rate: Rate{3, 40 * time.Millisecond}, Burst: 150}}},
+		App:    map[string]Limit{"model_calls": {Name: "model_calls", Bucket: &Bucket{Rate: Rate{3, 40 * time.Millisecond}, Burst: 150, Slice: 20}}},
 		Global: map[string]Limit{"exports": {Name: "exports", Lease: &Lease{Max: 1, Expires: 5 * time.Minute}}},
+		Users:  map[string]string{"user-42": "team", "user-44": "team"},
 		Overrides: map[string]Override{
 			"user-42": {Plan: "pro", Until: time.Date(2026, 12, 31, 0, 0, 0, 0, time.UTC), Note: "incident 118"},
 			"user-43": {Plan: "pro", App: "support"},
@@ -46,7 +57,8 @@ func TestPlanOfAUser(t *testing.T) {
 	until := time.Date(2026, 12, 31, 0, 0, 0, 0, time.UTC)
 	assert.Equal(t, "free", p.For("support", "user-1", until).Name)
 	assert.Equal(t, "pro", p.For("support", "user-42", until.Add(-1)).Name)
-	assert.Equal(t, "free", p.For("support", "user-42", until).Name, "over from its end on")
+	assert.Equal(t, "team", p.For("support", "user-42", until).Name, "over from its end on")
+	assert.Equal(t, "team", p.For("support", "user-44", until).Name)
 	assert.Equal(t, "pro", p.For("support", "user-43", until).Name)
 	assert.Equal(t, "free", p.For("shop", "user-43", until).Name, "in its app only")
 }
@@ -64,6 +76,7 @@ func TestCase018BadNumbers(t *testing.T) {
 		`turn = { rate = "20/min", burst = %s }`:                    {`0`, `-1`, `nan`, `inf`, `-inf`, `5.0`, `1000000000000001`, `"5"`},
 		`turn = { rate = "20/min", burst = 5, estimate = %s }`:      {`0`, `-1`, `nan`, `1000000000000001`},
 		`turn = { rate = "20/min", burst = 5, turn_estimate = %s }`: {`0`, `-1`, `nan`, `1000000000000001`},
+		`turn = { rate = "20/min", burst = 5, slice = %s }`:         {`0`, `-1`, `nan`, `1000000000000001`},
 		`turn = { rate = "20/min", burst = 5, max_wait = %s }`:      {`-1`, `nan`, `2000`, `"-1ms"`, `"1500us"`, `"61m"`, `"inf"`, `"2"`},
 		`turn = { expires = "30s", max = %s }`:                      {`0`, `-1`, `nan`, `inf`, `1000000000000001`},
 		`turn = { max = 2, expires = %s }`:                          {`0`, `"0s"`, `"-30s"`, `nan`, `"25h"`, `"50ms"`},
@@ -84,7 +97,7 @@ func TestCase018BadNumbers(t *testing.T) {
 
 // keyBefore gives the key whose value is the verb.
 func keyBefore(format string) string {
-	for _, key := range []string{"turn_estimate", "estimate", "max_wait", "max", "expires", "burst", "rate"} {
+	for _, key := range []string{"turn_estimate", "estimate", "slice", "max_wait", "max", "expires", "burst", "rate"} {
 		if strings.Contains(format, " "+key+" = %s") {
 			return key
 		}
@@ -158,5 +171,6 @@ func FuzzParsePlans(f *testing.F) {
 				require.True(t, (l.Bucket == nil) != (l.Lease == nil))
 			}
 		}
+		Lint(&Manifest{Limits: Limits{FanOut: 1000}, Store: Store{URL: DefaultStoreURL, Replicas: 1}}, LintInput{Plans: p})
 	})
 }

@@ -57,6 +57,7 @@ func TestREADMENamesEveryRule(t *testing.T) {
 	for rule, level := range map[string]Level{
 		RuleObserverClosed: Warning, RuleTransformerOpen: Warning, RuleAmendsAllAgents: Warning, RuleUnheldStream: Warning,
 		RuleUnpinned: Warning, RuleScopeWithoutHook: Fault, RuleLimitsNoPlans: Fault, RuleUnknownLimit: Fault,
+		RulePasswordInURL: Warning, RuleStoreNotShared: Warning, RuleBelowFanOut: Warning, RuleSlicesOverBurst: Warning, RuleIdleSlice: Warning, RuleNeverAdmits: Fault,
 	} {
 		assert.Contains(t, text, "| `"+rule+"` | "+string(level)+" |")
 	}

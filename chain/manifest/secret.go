@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
-// Secret names a key that a stage may compute with and never sees.
+// Secret says where a text is that no file under version control may hold: a
+// key that a stage computes with and never sees, a password of the store.
 type Secret struct {
 	Name string
 	Env  string // the environment variable that holds it, or
@@ -65,23 +65,23 @@ func readSecrets(t *table) []Secret {
 			t.blame(t.layerOf(name).source, name, "%w", err)
 			continue
 		}
-		source := read(t, name, "", asSecretSource)
-		s := Secret{Name: name}
-		if path, found := strings.CutPrefix(source, "file:"); found {
-			s.File = path
-			if !filepath.IsAbs(path) {
-				s.File = t.sourceOf([]string{name}).beside(path)
-			}
-		}
-		s.Env, _ = strings.CutPrefix(source, "env:")
-		if s.File != "" {
-			s.Env = ""
-		}
-		if source != "" {
+		if s := readSecret(t, name); s != (Secret{}) {
 			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// readSecret takes where a secret is; zero where the key is absent or wrong.
+func readSecret(t *table, key string) Secret {
+	kind, rest, _ := strings.Cut(read(t, key, "", asSecretSource), ":")
+	switch kind {
+	case "env":
+		return Secret{Name: key, Env: rest}
+	case "file":
+		return Secret{Name: key, File: t.sourceOf([]string{key}).beside(rest)}
+	}
+	return Secret{}
 }
 
 // asSecretSource never quotes the value: it can be the secret itself.

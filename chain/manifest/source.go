@@ -44,14 +44,14 @@ func parse(file string, data []byte) (*source, *Error) {
 	return s, nil
 }
 
-// blot hides what can be a password: the store's URL, and a secret that was
-// written down where only its place belongs.
+// blot hides what can be a password: in the store's URL, and where only the
+// place of a secret belongs.
 func (s *source) blot() []byte {
 	shown := append([]byte(nil), s.data...)
 	for path, at := range s.places {
-		secret := strings.HasPrefix(path, "stage.") && strings.Contains(path, ".secrets.")
+		secret := strings.HasPrefix(path, "stage.") && strings.Contains(path, ".secrets.") || path == "store.username" || path == "store.password"
 		value := strings.TrimLeft(string(s.data[at.value.start:at.value.end]), `"'`)
-		if path == "store.url" && strings.Contains(value, "@") ||
+		if path == "store.url" && strings.ContainsAny(value, "@?") ||
 			secret && !strings.HasPrefix(value, "env:") && !strings.HasPrefix(value, "file:") {
 			for i := at.value.start; i < at.value.end; i++ {
 				if shown[i] != '\n' {

@@ -29,10 +29,11 @@ type Stage struct {
 
 // stageReader reads the stages of one manifest.
 type stageReader struct {
-	defaults defaults
-	dev      bool
-	native   func(stage string) bool
-	modules  map[string]module // read once, however many stages a module serves
+	defaults  defaults
+	dev       bool
+	native    func(stage string) bool
+	noModules bool
+	modules   map[string]module // read once, however many stages a module serves
 }
 
 func (r *stageReader) read(t *table, name string, store Store) Stage {
@@ -44,7 +45,10 @@ func (r *stageReader) read(t *table, name string, store Store) Stage {
 		Pool:   int(read(t, "pool", r.defaults.pool, asPool)),
 		Output: read(t, "output", false, asBool),
 	}
-	if r.native == nil || !r.native(name) {
+	switch {
+	case r.noModules:
+		t.known = append(t.known, "module", "sha256")
+	case r.native == nil || !r.native(name):
 		r.readModule(t, &s)
 	}
 	s.Config = readConfig(t)

@@ -30,6 +30,8 @@ var verbs = []verb{
 	{"plan", "show which stages run where, and what their failures do", showPlan},
 	{"lint", "warn of what a manifest allows and nobody means", lint},
 	{"pin", "write the modules' hashes into the manifest", pin},
+	{"limits", "show and change users' limits while hosts run", limits},
+	{"usage", "show what users' model calls came to", showUsage},
 	{"test", "run scenario files against the chain", testScenarios},
 	{"version", "show the version of hookhost and of Go", version},
 }

@@ -179,6 +179,9 @@ func (f *runFlags) turn(ctx context.Context, r *runner.Runner, message string, o
 
 // usage prints what the user's model calls came to, and what is left.
 func (f *runFlags) usage(ctx context.Context, h *host.Host, out *printer) error {
+	if err := h.Drain(ctx); err != nil {
+		return fmt.Errorf("usage: %w", err)
+	}
 	owner := store.Owner{Kind: store.OwnerUser, App: demoApp, User: f.user}
 	records, err := h.Store().Records(ctx, owner)
 	if err != nil {
@@ -186,7 +189,7 @@ func (f *runFlags) usage(ctx context.Context, h *host.Host, out *printer) error 
 	}
 	left := make(map[string]int64)
 	for _, name := range []string{"turn", "tokens"} {
-		limit, ok := h.Limit(demoApp, f.user, name)
+		limit, ok := h.Limit(ctx, demoApp, f.user, name)
 		if !ok || limit.Bucket == nil {
 			continue
 		}

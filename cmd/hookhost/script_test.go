@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hookhost/hookhost/host/chaintest"
+	"github.com/hookhost/hookhost/store/redis/redistest"
 )
 
 func TestMain(m *testing.M) {
@@ -23,12 +25,27 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command line as a person types it. In the scripts
 // $ROOT is the repository and $CACHE the folder of compiled modules.
 func TestScripts(t *testing.T) {
+	scripts(t, "script", func(*testscript.Env) error { return nil })
+}
+
+// TestRedisScripts does the same with a Redis server. hooks.redis.toml, which
+// --env redis lays over a manifest, has the server and a namespace for each
+// script.
+func TestRedisScripts(t *testing.T) {
+	server := redistest.Single(t)
+	scripts(t, "redis", func(env *testscript.Env) error {
+		store := fmt.Sprintf("[store]\nurl = %q\nnamespace = %q\ntimeout = \"1s\"\n", server.URL(), filepath.Base(env.WorkDir))
+		return os.WriteFile(filepath.Join(env.WorkDir, "hooks.redis.toml"), []byte(store), 0o600)
+	})
+}
+
+func scripts(t *testing.T, folder string, prepare func(*testscript.Env) error) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	require.NoError(t, err)
 	_, err = os.Stat(filepath.Join(root, "guests", "redact", "redact.wasm"))
 	require.NoError(t, err, "the guests have to be built first: make guests")
 	testscript.Run(t, testscript.Params{
-		Dir:  filepath.Join("testdata", "script"),
+		Dir:  filepath.Join("testdata", folder),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"readme": readme},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("ROOT", root)
@@ -40,7 +57,7 @@ func TestScripts(t *testing.T) {
 				}
 				env.Setenv(name, strings.TrimSpace(string(value)))
 			}
-			return nil
+			return prepare(env)
 		},
 	})
 }

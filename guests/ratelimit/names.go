@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/abi/guest"
 )
@@ -41,8 +43,12 @@ func (n names) of(name string) string {
 	return turn
 }
 
-// configure reads the names: runs = "sessions". An empty text leaves a limit
-// out.
+// shared reports whether a limit is one of many users: NAME:app or
+// NAME:global.
+func shared(name string) bool { return strings.Contains(name, ":") }
+
+// configure reads the names: runs = "sessions", tokens = "quota:global". An
+// empty text leaves a limit out.
 func (l *limiter) configure(c *guest.Config) {
 	l.names = defaultNames
 	for _, key := range c.Keys() {
@@ -58,7 +64,7 @@ func (l *limiter) configure(c *guest.Config) {
 			c.Reject(key, "no key "+guest.Quote(key)+": there are runs, tokens, turn")
 			continue
 		}
-		if name != "" && !abi.ValidName(name) {
+		if _, ok := abi.ParseGrant("limit:" + name); name != "" && !ok {
 			c.Reject(key, "no name of a limit: "+guest.Quote(name))
 		}
 	}

@@ -42,9 +42,9 @@ func (l *limiter) admit(c *guest.Call) guest.Verdict {
 	case abi.Delayed:
 		return c.Wait(d.Wait)
 	case abi.Denied:
-		return c.Refuse("limit."+what, atOnce[what]+" "+comeBack(d.Wait), d.Wait)
+		return c.Refuse("limit."+what, l.names.refused(d.Limit)+" "+comeBack(d.Wait), d.Wait)
 	default:
-		return c.Refuse("limit."+what, tooMuch, 0)
+		return c.Refuse("limit."+what, never(d.Limit), 0)
 	}
 }
 
@@ -63,9 +63,9 @@ func (l *limiter) reserve(c *guest.Call) guest.Verdict {
 	}
 	switch d.Kind {
 	case abi.Denied:
-		return c.Refuse("limit.tokens", stoppedEarly+" "+comeBack(d.Wait), d.Wait)
+		return c.Refuse("limit.tokens", stopped(l.names.tokens)+" "+comeBack(d.Wait), d.Wait)
 	case abi.NeverFits:
-		return c.Refuse("limit.tokens", stoppedEarly+" "+tooMuch, 0)
+		return c.Refuse("limit.tokens", stopped(l.names.tokens)+" "+never(l.names.tokens), 0)
 	}
 	if d.Reservation != 0 {
 		if err := c.Op().Set(reservation, strconv.FormatInt(d.Reservation, 10)); err != nil {
@@ -98,8 +98,9 @@ func failure(c *guest.Call) abi.Reason {
 // what it made. The error itself goes on, so that
 // who retries sees it.
 //
-// The value is never held up for this. A settlement that the store did not
-// take is left to the host, which has it from the operation.
+// The value is never held up for this: the host takes it, and tells the store
+// when it can. What it did not take stays with the operation, and is settled
+// at its end.
 func (l *limiter) end(c *guest.Call, how abi.Reason) guest.Verdict {
 	id, open := openReservation(c)
 	if !open || c.Late() {

@@ -207,11 +207,34 @@ func TestTheNamesOfTheLimitsAreConfigured(t *testing.T) {
 	assert.Equal(t, "limit.tokens", v.Answer.Refusal.Code)
 }
 
+func TestALimitOfManyIsNotTheUsersPlan(t *testing.T) {
+	const early = "The service is busy, so the work stopped early and this answer is not complete."
+	for _, c := range []struct {
+		hook abi.Hook
+		d    guesttest.Decision
+		want abi.Verdict
+	}{
+		{abi.BeforeRun, guesttest.Decision{Kind: abi.Denied, Wait: time.Second}, refusal("limit.tokens", "The service is busy. Please try again in 1 second.", time.Second)},
+		{abi.BeforeRun, guesttest.Decision{Kind: abi.NeverFits}, refusal("limit.tokens", "This needs more than the service allows at once.", 0)},
+		{abi.BeforeModel, guesttest.Decision{Kind: abi.Denied, Wait: time.Second}, refusal("limit.tokens", early+" Please try again in 1 second.", time.Second)},
+		{abi.BeforeModel, guesttest.Decision{Kind: abi.NeverFits}, refusal("limit.tokens", early+" This needs more than the service allows at once.", 0)},
+	} {
+		h := decides(c.d)
+		h.Config = map[string]string{"turn": "", "runs": "", "tokens": "quota:global"}
+		hooks := hooks()
+		require.True(t, h.Configure(hooks))
+		v, ok := h.Call(hooks, c.hook)
+		require.True(t, ok)
+		assert.Equal(t, c.want, v)
+	}
+}
+
 func TestABadConfigurationIsRejected(t *testing.T) {
-	h := &guesttest.Host{Config: map[string]string{"runs": "Two Runs", "rate": "20/min"}}
+	h := &guesttest.Host{Config: map[string]string{"runs": "Two Runs", "turn": "turn:planet", "rate": "20/min"}}
 	require.False(t, h.Configure(hooks()))
 	assert.ElementsMatch(t, []abi.Note{
 		{Key: "rate", Value: `no key "rate": there are runs, tokens, turn`},
 		{Key: "runs", Value: `no name of a limit: "Two Runs"`},
+		{Key: "turn", Value: `no name of a limit: "turn:planet"`},
 	}, h.Rejected)
 }

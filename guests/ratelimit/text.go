@@ -5,17 +5,46 @@ import (
 	"time"
 )
 
-// What users read.
+// What users read of a limit of their own, or of one that they share with
+// others: then it is not their plan that is used up.
 const (
-	tooMuch      = "This needs more than your plan allows at once."
-	stoppedEarly = "You have reached your usage limit, so the work stopped early and this answer is not complete."
+	tooMuch       = "This needs more than your plan allows at once."
+	tooMuchForAll = "This needs more than the service allows at once."
+
+	usedUp   = "You have reached your usage limit"
+	busy     = "The service is busy"
+	cutShort = ", so the work stopped early and this answer is not complete."
 )
 
 // atOnce says which limit refused a run.
 var atOnce = map[string]string{
 	turn:   "You are sending messages faster than your plan allows.",
-	tokens: "You have reached your usage limit.",
+	tokens: usedUp + ".",
 	runs:   "You have as many conversations going on at once as your plan allows.",
+}
+
+// refused says why a run cannot begin.
+func (n names) refused(limit string) string {
+	if shared(limit) {
+		return busy + "."
+	}
+	return atOnce[n.of(limit)]
+}
+
+// stopped says why a run that goes on ends early.
+func stopped(limit string) string {
+	if shared(limit) {
+		return busy + cutShort
+	}
+	return usedUp + cutShort
+}
+
+// never says that no waiting helps.
+func never(limit string) string {
+	if shared(limit) {
+		return tooMuchForAll
+	}
+	return tooMuch
 }
 
 // comeBack says when to try again, in whole seconds or, from two minutes on,

@@ -97,8 +97,9 @@ func (s *shipped) tree(tree demo.Tree) *runner.Runner {
 
 func (s *shipped) left(user, limit string) int64 {
 	s.t.Helper()
-	l, defined := s.host.Limit(App, user, limit)
+	l, defined := s.host.Limit(s.t.Context(), App, user, limit)
 	require.True(s.t, defined)
+	require.NoError(s.t, s.host.Drain(s.t.Context()))
 	n, err := s.host.Store().Balance(s.t.Context(), owner(user), limit, *l.Bucket)
 	require.NoError(s.t, err)
 	return n
@@ -106,6 +107,7 @@ func (s *shipped) left(user, limit string) int64 {
 
 func (s *shipped) records(user string) []store.Record {
 	s.t.Helper()
+	require.NoError(s.t, s.host.Drain(s.t.Context()))
 	records, err := s.host.Store().Records(s.t.Context(), owner(user))
 	require.NoError(s.t, err)
 	return records
@@ -117,6 +119,7 @@ func (s *shipped) nothingLeft(users ...string) {
 	runs, operations := s.host.Open()
 	assert.Zero(s.t, runs)
 	assert.Zero(s.t, operations)
+	require.NoError(s.t, s.host.Drain(s.t.Context()))
 	for _, user := range users {
 		held, err := s.host.Store().Held(s.t.Context(), owner(user), "runs")
 		require.NoError(s.t, err)

@@ -65,6 +65,7 @@ func TestEachExpectationCanFail(t *testing.T) {
 		"trace":            `trace = []`,
 		"trace_contains":   `trace_contains = ["after_model eye continue", "before_model eye continue"]`,
 		"trace_lacks":      `trace_lacks = ["after_model"]`,
+		"notes":            `notes = ["eye saw: all"]`,
 		"user_reads":       `user_reads = ["Bye."]`,
 		"streamed":         `streamed = "Hello."`,
 		"session_keeps":    `session_keeps = ["user: Hi"]`,

@@ -34,7 +34,11 @@ func (s *Scenario) compose(dir string) (string, map[string]chain.Stage, error) {
 	if err := s.plans(dir, base); err != nil {
 		return "", nil, err
 	}
-	return filepath.Join(dir, "hooks.toml"), s.stages(base), write(filepath.Join(dir, "hooks.toml"), base)
+	natives, err := s.stages(base)
+	if err != nil {
+		return "", nil, err
+	}
+	return filepath.Join(dir, "hooks.toml"), natives, write(filepath.Join(dir, "hooks.toml"), base)
 }
 
 // base is the manifest that the scenario names, with paths that hold from
@@ -85,9 +89,10 @@ func absolute(doc *manifest.Document, t map[string]any, key string) error {
 	return err
 }
 
-// stages lays the scenario's tables over those of the manifest. Stages that
-// the scenario's order leaves out are not there.
-func (s *Scenario) stages(base map[string]any) map[string]chain.Stage {
+// stages lays the scenario's tables over those of the manifest, with the paths
+// of modules relative to the scenario. Stages that the scenario's order leaves
+// out are not there.
+func (s *Scenario) stages(base map[string]any) (map[string]chain.Stage, error) {
 	natives := map[string]chain.Stage{}
 	all := tables(base["stage"])
 	for name, values := range s.file.Stage {
@@ -97,6 +102,11 @@ func (s *Scenario) stages(base map[string]any) map[string]chain.Stage {
 			all[name] = t
 		}
 		maps.Copy(t, values)
+		if _, own := values["module"]; own {
+			if err := absolute(s.doc, t, "module"); err != nil {
+				return nil, err
+			}
+		}
 		if k, is := kinds[text(values["kind"])]; is {
 			delete(t, "kind")
 			if t["role"] == nil {
@@ -110,7 +120,7 @@ func (s *Scenario) stages(base map[string]any) map[string]chain.Stage {
 		maps.DeleteFunc(all, func(name string, _ map[string]any) bool { return !slices.Contains(s.order, name) })
 	}
 	base["stage"] = all
-	return natives
+	return natives, nil
 }
 
 // giveTime keeps a machine that is busy from failing stages and store, whose

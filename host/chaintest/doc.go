@@ -18,7 +18,7 @@
 //	[plans.plan.test]
 //	turn = { rate = "20/min", burst = 1 }
 //
-//	[stage.redact]                     # keys as in the manifest, laid over it
+//	[stage.redact]                     # keys as in the manifest, laid over it; a module's path is relative to the file
 //	on_error = "open"
 //	[stage.cite]                       # a stage of the scenario's own
 //	kind = "cite"
@@ -77,7 +77,8 @@
 //	trace = ["before_run ratelimit continue"]   # all lines, as chain.Step.Line writes them
 //	trace_contains = ["..."]                    # these in this order, others between them
 //	trace_lacks = ["before_model"]              # no line begins so
-//	trace_hooks = ["before_run"]                # the three look at these hooks alone,
+//	notes = ["ratelimit shadow.limit.turn: denied 2000 ms"]  # what the stages noted
+//	trace_hooks = ["before_run"]                # the four look at these hooks alone,
 //	trace_stages = ["meter", "<agent>"]         # and at these stages
 //	user_reads = ["Hello."]                     # the texts of whole events
 //	streamed = "Hello."                         # the texts of the chunks, joined

@@ -217,8 +217,18 @@ func (w *world) turn(ctx context.Context, t *turn, number int, from marks) *obse
 	began := w.clock.Now()
 	w.run(ctx, t, o)
 	o.waited = w.clock.Now().Sub(began)
+	o.failed(w.drain(ctx))
 	w.observe(ctx, o, from, &who{t.User, t.Session}, &t.Expect)
 	return o
+}
+
+// drain lets the store have what the host put off, unless it is away: then it
+// is kept.
+func (w *world) drain(ctx context.Context) error {
+	if w.store.down.Load() {
+		return nil
+	}
+	return w.host.Drain(ctx)
 }
 
 func (w *world) run(ctx context.Context, t *turn, o *observed) {
@@ -250,8 +260,10 @@ func (w *world) run(ctx context.Context, t *turn, o *observed) {
 // end looks at all turns together, and at what they left behind.
 func (w *world) end(ctx context.Context) []Failure {
 	o := &observed{name: "at the end"}
+	drained := w.drain(ctx)
 	w.observe(ctx, o, marks{}, nil, &w.file.Expect)
 	o.errors = nil // each is its turn's
+	o.failed(drained)
 	failures := w.file.Expect.judge(o)
 	for _, f := range w.faulty {
 		failures = append(failures, f.idle()...)

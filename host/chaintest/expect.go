@@ -18,7 +18,8 @@ type expect struct {
 	Trace         []string `toml:"trace"`          // the lines of the trace, all of them
 	TraceContains []string `toml:"trace_contains"` // in this order, others between them
 	TraceLacks    []string `toml:"trace_lacks"`    // lines that begin so are not there
-	TraceHooks    []string `toml:"trace_hooks"`    // of the trace, only these hooks
+	Notes         []string `toml:"notes"`          // what the stages noted, "STAGE KEY: VALUE", all of it
+	TraceHooks    []string `toml:"trace_hooks"`    // of the trace and the notes, only these hooks
 	TraceStages   []string `toml:"trace_stages"`   // and only these stages
 
 	UserReads    []string            `toml:"user_reads"`    // texts of whole events
@@ -40,7 +41,7 @@ type expect struct {
 }
 
 func (e *expect) empty() bool {
-	return e.Trace == nil && e.TraceContains == nil && e.TraceLacks == nil && e.UserReads == nil && e.Streamed == nil &&
+	return e.Trace == nil && e.TraceContains == nil && e.TraceLacks == nil && e.Notes == nil && e.UserReads == nil && e.Streamed == nil &&
 		e.SessionKeeps == nil && e.ModelReads == nil && e.ToolsGet == nil && e.StagesRead == nil && e.Nowhere == nil &&
 		e.Refused == nil && e.Error == nil && e.ModelCalls == nil && e.Waited == nil && e.Balances == nil && e.Usage == nil &&
 		e.Fallbacks == nil
@@ -58,8 +59,8 @@ func (e *expect) check(d *decoder, alone bool) {
 		d.blame(below(e.Where, "tools_get"), "cannot be told apart within a group: put it into the [expect] at the end")
 	}
 	if e.TraceHooks != nil || e.TraceStages != nil {
-		if e.Trace == nil && e.TraceContains == nil && e.TraceLacks == nil {
-			d.blame(e.Where, "trace_hooks and trace_stages narrow trace, trace_contains and trace_lacks, of which there is none")
+		if e.Trace == nil && e.TraceContains == nil && e.TraceLacks == nil && e.Notes == nil {
+			d.blame(e.Where, "trace_hooks and trace_stages narrow trace, trace_contains, trace_lacks and notes, of which there is none")
 		}
 	}
 	for user, numbers := range e.Usage {
@@ -87,6 +88,7 @@ func (e *expect) judge(o *observed) []Failure {
 	j.list("trace", e.Trace, trace)
 	j.contains("trace_contains", e.TraceContains, trace)
 	j.lacks("trace_lacks", e.TraceLacks, trace)
+	j.list("notes", e.Notes, o.notes(e.TraceStages, e.TraceHooks))
 
 	j.list("user_reads", e.UserReads, o.texts)
 	if e.Streamed != nil {

@@ -39,6 +39,14 @@ type observed struct {
 
 func (o *observed) trace(stages, hooks []string) []string { return trace(o.steps, stages, hooks) }
 
+func (o *observed) notes(stages, hooks []string) []string {
+	lines := []string{}
+	for _, s := range narrowed(o.steps, stages, hooks) {
+		lines = append(lines, s.notes...)
+	}
+	return lines
+}
+
 func (o *observed) lastRequest() []string {
 	if len(o.requests) == 0 {
 		return nil
@@ -51,6 +59,13 @@ func (o *observed) tell(where, text string) {
 		o.told = map[string][]string{}
 	}
 	o.told[where] = append(o.told[where], text)
+}
+
+// failed takes in what went wrong beside the run.
+func (o *observed) failed(err error) {
+	if err != nil {
+		o.errors = append(o.errors, err.Error())
+	}
 }
 
 // event takes in what the user's client gets.
@@ -118,9 +133,7 @@ func (w *world) observe(ctx context.Context, o *observed, from marks, of *who, e
 	}
 	o.tell("log", w.log.String()[from.log:])
 	o.fallbacks = w.host.Fallbacks()
-	if err := errors.Join(w.balances(ctx, o, e), w.usage(ctx, o, e)); err != nil {
-		o.errors = append(o.errors, err.Error())
-	}
+	o.failed(errors.Join(w.balances(ctx, o, e), w.usage(ctx, o, e)))
 }
 
 // sessionsOf gives the session of one turn, or those of all.
@@ -189,7 +202,7 @@ func (w *world) balances(ctx context.Context, o *observed, e *expect) error {
 var errNoLimit = errors.New("the user's plan has no such limit")
 
 func (w *world) balance(ctx context.Context, user, name string) (int64, error) {
-	limit, defined := w.host.Limit(App, user, name)
+	limit, defined := w.host.Limit(ctx, App, user, name)
 	switch {
 	case !defined:
 		return 0, errNoLimit

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hookhost/hookhost/host"
 	"github.com/hookhost/hookhost/store"
 )
 
@@ -43,7 +44,7 @@ func (o *outage) Admit(ctx context.Context, a store.Admission) (d store.Decision
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, item := range a.Items {
-		if item.Acquire != nil {
+		if item.Acquire != nil && item.Limit != host.ProcessesLimit {
 			o.leases[lease{a.Owner, item.Limit}] = true
 		}
 	}

@@ -42,8 +42,9 @@ type whoKey struct{}
 
 type recorded struct {
 	line, hook, stage string
-	run               string // of a stage's step
-	who               who    // of a callback
+	notes             []string // as scenarios write them
+	run               string   // of a stage's step
+	who               who      // of a callback
 }
 
 type read struct {
@@ -63,7 +64,11 @@ func (r *Recorder) Step(s chain.Step) {
 	if stage == "" {
 		stage = "host"
 	}
-	r.add(recorded{line: s.Line(), hook: s.Hook.String(), stage: stage, run: s.Run})
+	step := recorded{line: s.Line(), hook: s.Hook.String(), stage: stage, run: s.Run}
+	for _, note := range s.Notes {
+		step.notes = append(step.notes, stage+" "+note.Key+": "+note.Value)
+	}
+	r.add(step)
 }
 
 func (r *Recorder) add(step recorded) {
@@ -82,12 +87,19 @@ func (r *Recorder) Trace(hooks ...string) []string {
 
 func trace(steps []recorded, stages, hooks []string) []string {
 	lines := []string{}
-	for _, s := range steps {
-		if (stages == nil || slices.Contains(stages, s.stage)) && (len(hooks) == 0 || slices.Contains(hooks, s.hook)) {
-			lines = append(lines, s.line)
-		}
+	for _, s := range narrowed(steps, stages, hooks) {
+		lines = append(lines, s.line)
 	}
 	return lines
+}
+
+func narrowed(steps []recorded, stages, hooks []string) (some []recorded) {
+	for _, s := range steps {
+		if (stages == nil || slices.Contains(stages, s.stage)) && (len(hooks) == 0 || slices.Contains(hooks, s.hook)) {
+			some = append(some, s)
+		}
+	}
+	return some
 }
 
 // Wrap is for host.Options: it records the texts that each stage is given.

@@ -8,51 +8,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/store"
 )
-
-// Services is what stands behind the functions, for all stages of a host. It
-// is made once and shared by pointer.
-type Services struct {
-	Store        store.Store
-	StoreTimeout time.Duration // of one call to the store; 0 is 50 ms
-	// Local takes over the limits of stages with Stage.Local while Store is
-	// away. Each is divided by Replicas. Nil if there is none.
-	Local    store.Store
-	Replicas int64
-
-	Plans Plans
-	Log   *slog.Logger // nil is slog.Default
-
-	Leases Leases // Run must be running for leases to outlive their expiry
-
-	open      openCharges
-	sequence  atomic.Int64
-	fallbacks atomic.Int64
-}
-
-// Fallbacks counts the calls to the store that came back unavailable, so that
-// a guest was told so or the local share was used.
-func (s *Services) Fallbacks() int64 { return s.fallbacks.Load() }
-
-func (s *Services) logger() *slog.Logger {
-	if s.Log == nil {
-		return slog.Default()
-	}
-	return s.Log
-}
-
-func (s *Services) storeTimeout() time.Duration {
-	if s.StoreTimeout <= 0 {
-		return 50 * time.Millisecond
-	}
-	return s.StoreTimeout
-}
 
 // Stage is what the functions have to know about a stage.
 type Stage struct {
@@ -96,6 +57,7 @@ type Call struct {
 
 // NewCall begins a call. A nil event is the call of configure.
 func (s *Services) NewCall(ctx context.Context, stage *Stage, ev *abi.Event) *Call {
+	s.start()
 	return &Call{ctx: ctx, services: s, stage: stage, ev: ev}
 }
 
@@ -305,37 +267,6 @@ func (c *Call) ownSpace() string {
 		return c.stage.Name
 	}
 	return ""
-}
-
-// inStore runs one call to the store, in its time, and turns its error into a
-// code.
-func (c *Call) inStore(f func(context.Context) error) abi.Code {
-	code := c.codeOf(c.within(f))
-	c.storeAway = c.storeAway || code == abi.Unavailable
-	return code
-}
-
-func (c *Call) within(f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(c.ctx, c.services.storeTimeout())
-	defer cancel()
-	return f(ctx)
-}
-
-// codeOf tells a store that is away, which is counted, from one that does not
-// accept what it was asked.
-func (c *Call) codeOf(err error) abi.Code {
-	switch {
-	case err == nil:
-		return abi.OK
-	case errors.Is(err, store.ErrUnknownID), errors.Is(err, store.ErrFenced):
-		return abi.NotFound
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		c.services.fallbacks.Add(1)
-		c.services.logger().Warn("store unavailable", "stage", c.stage.Name, "error", err)
-		return abi.Unavailable
-	}
-	c.services.logger().Warn("store refused a request", "stage", c.stage.Name, "error", err)
-	return abi.BadArgument
 }
 
 // nextID makes an id that no other call of any host has.

@@ -2,11 +2,13 @@ package hostfn
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"sync"
 
 	"github.com/hookhost/hookhost/abi"
+	"github.com/hookhost/hookhost/host/hostfn/ahead"
+	"github.com/hookhost/hookhost/host/hostfn/learn"
+	"github.com/hookhost/hookhost/host/hostfn/outbox"
 	"github.com/hookhost/hookhost/store"
 )
 
@@ -15,16 +17,18 @@ import (
 type charge struct {
 	stage, op, run string
 	parts          []part
-	actual         *int64 // what the guest settled it with
 }
 
-// part is one thing that was taken: a lease or a reservation.
+// part is one thing that was taken: a lease, a reservation, or a take out of a
+// slice, which is settled there.
 type part struct {
 	in          store.Store // where it began, and ends
 	lease       *store.Lease
 	reservation *store.Reservation
-	tokens      bool // the limit counts tokens, so usage settles it
-	undoOnly    bool // charged for good once all the owners have said yes
+	draw        *ahead.Draw
+	tokens      bool      // the limit counts tokens, so usage settles it
+	learns      *learn.Of // whose average it adds to, where the limit goes by one
+	undoOnly    bool      // charged for good once all the owners have said yes
 }
 
 func (t *charge) open() bool {
@@ -36,9 +40,19 @@ func (t *charge) open() bool {
 	return false
 }
 
+// confirm ends what could be undone until all the owners had said yes. In the
+// store it expires.
+func (t *charge) confirm() {
+	for _, p := range t.parts {
+		if p.undoOnly && p.draw != nil {
+			p.draw.Keep()
+		}
+	}
+}
+
 func (t *charge) reserves() bool {
 	for _, p := range t.parts {
-		if p.reservation != nil && !p.undoOnly {
+		if p.lease == nil && !p.undoOnly {
 			return true
 		}
 	}
@@ -86,9 +100,9 @@ func (o *openCharges) take(n int64, may func(*charge) bool) (*charge, bool) {
 func (c *Call) own(n int64, t *charge) {
 	c.services.open.put(n, t)
 	scope, key := c.owner(n, t)
-	scope.Own(key, func(ctx context.Context, ending abi.Ending) {
+	scope.Own(key, func(_ context.Context, ending abi.Ending) {
 		if t, found := c.services.open.take(n, func(*charge) bool { return true }); found {
-			c.services.finish(ctx, t, ending)
+			c.services.finish(t, ending)
 		}
 	})
 }
@@ -100,91 +114,113 @@ func (c *Call) owner(n int64, t *charge) (abi.Scope, string) {
 	return c.ev.Op, "reservation:" + strconv.FormatInt(n, 10)
 }
 
-// end settles a charge of this stage in this operation or run. While the store
-// is away the charge stays with its owner, who tries again at the end.
-func (c *Call) end(n int64, how func(*charge) (abi.Code, bool)) abi.Code {
+// end settles a charge of this stage in this operation or run.
+func (c *Call) end(n int64, may func(*charge) abi.Code, as kind, actual int64) abi.Code {
+	code := abi.NotFound
 	t, found := c.services.open.take(n, func(t *charge) bool {
-		return t.stage == c.stage.Name && (t.op == c.ev.Op.ID() || t.run == c.ev.Run.ID())
+		if t.stage == c.stage.Name && (t.op == c.ev.Op.ID() || t.run == c.ev.Run.ID()) {
+			code = may(t)
+		}
+		return code == abi.OK
 	})
 	if !found {
-		return abi.NotFound
-	}
-	code, ready := how(t)
-	if ready {
-		code = c.inStore(func(ctx context.Context) error { return c.services.settle(ctx, t, *t.actual) })
-	}
-	if !ready || code == abi.Unavailable {
-		c.services.open.put(n, t)
 		return code
+	}
+	for _, p := range t.parts {
+		if !p.undoOnly {
+			c.services.end(p, as, actual)
+		}
 	}
 	scope, key := c.owner(n, t)
 	scope.Disown(key)
-	return code
+	return abi.OK
 }
 
-// settle ends every part of a charge.
-func (s *Services) settle(ctx context.Context, t *charge, actual int64) error {
-	var errs []error
-	for _, p := range t.parts {
-		switch {
-		case p.lease != nil:
-			if s.Leases.drop(p.in, *p.lease) {
-				_, err := p.in.Free(ctx, *p.lease)
-				errs = append(errs, err)
-			}
-		case !p.undoOnly:
-			_, err := p.in.Settle(ctx, *p.reservation, actual)
-			errs = append(errs, err)
+// kind names a write that is put off, for the counts of what was lost.
+type kind string
+
+const (
+	settle  kind = "settle"
+	release kind = "release"
+	undo    kind = "undo"
+	free    kind = "free"
+	record  kind = "record"
+	slice   kind = "slice"
+)
+
+// end puts off what is due to a part: a lease is freed once nobody of the run
+// has it, a reservation is settled, and what it came to is learned.
+func (s *Services) end(p part, as kind, actual int64) {
+	switch {
+	case p.lease != nil:
+		if s.Leases.drop(p.in, *p.lease) {
+			s.put(free, p.in, p.lease.Owner, func(ctx context.Context) error { return s.free(ctx, p.in, *p.lease) })
 		}
+		return
+	case p.draw != nil:
+		p.draw.Settle(actual)
+	default:
+		s.put(as, p.in, p.reservation.Owner, func(ctx context.Context) error {
+			_, err := p.in.Settle(ctx, *p.reservation, actual)
+			return err
+		})
 	}
-	return errors.Join(errs...)
+	if as == settle && p.learns != nil {
+		s.learner.Add(*p.learns, actual)
+	}
+}
+
+// free gives a lease back, unless the run has taken it again meanwhile.
+func (s *Services) free(ctx context.Context, in store.Store, l store.Lease) error {
+	if s.Leases.has(in, l) {
+		return nil
+	}
+	held, err := in.Free(ctx, l)
+	if err == nil && !held {
+		s.leaseLost(l, "free")
+	}
+	return err
+}
+
+func (s *Services) put(as kind, in store.Store, owner store.Owner, write func(context.Context) error) {
+	s.outbox.Put(outbox.Entry{Kind: string(as), Line: outbox.Line{In: in, Owner: owner}, Write: write})
 }
 
 // undo takes back what an admission got before it was refused.
-func (s *Services) undo(ctx context.Context, t *charge) {
-	for i := range t.parts {
-		t.parts[i].undoOnly = false
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.storeTimeout())
-	defer cancel()
-	if err := s.settle(ctx, t, 0); err != nil {
-		s.logger().Warn("admission not undone", "stage", t.stage, "error", err)
+func (s *Services) undo(t *charge) {
+	for _, p := range t.parts {
+		s.end(p, undo, 0)
 	}
 }
 
 // finish is what becomes of a charge that no guest settled by the end of its
 // operation.
-func (s *Services) finish(ctx context.Context, t *charge, ending abi.Ending) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.storeTimeout())
-	defer cancel()
-	var errs []error
+func (s *Services) finish(t *charge, ending abi.Ending) {
 	for _, p := range t.parts {
-		one := &charge{parts: []part{p}}
-		actual, known := p.spent(ending)
-		if t.actual != nil {
-			actual, known = *t.actual, true
+		if p.undoOnly {
+			continue
 		}
-		if p.lease != nil || known {
-			errs = append(errs, s.settle(ctx, one, actual))
+		as, actual, known := p.due(ending)
+		switch {
+		case known, p.lease != nil:
+			s.end(p, as, actual)
+		case p.draw != nil:
+			p.draw.Keep()
 		}
-	}
-	if err := errors.Join(errs...); err != nil && !errors.Is(err, store.ErrUnknownID) {
-		s.logger().Warn("charge not settled", "stage", t.stage, "error", err)
 	}
 }
 
-// spent says what a reservation comes to by how its operation ended. Where it
-// is not known the estimate stays charged.
-func (p part) spent(ending abi.Ending) (actual int64, known bool) {
-	if ending.NotBegun {
-		return 0, true
+// due says what a reservation comes to by how its operation ended. Where it is
+// not known the estimate stays charged.
+func (p part) due(ending abi.Ending) (as kind, actual int64, known bool) {
+	unused := ending.Reason == abi.ReasonAnswered || ending.Reason == abi.ReasonRefused
+	switch {
+	case ending.NotBegun, unused:
+		return release, 0, true
+	case p.tokens && ending.Usage.Known():
+		return settle, ending.Usage.Spent(), true
+	case ending.Reason == abi.ReasonError:
+		return release, 0, true
 	}
-	if p.tokens && ending.Usage.Known() && ending.Reason != abi.ReasonAnswered && ending.Reason != abi.ReasonRefused {
-		return ending.Usage.Spent(), true
-	}
-	switch ending.Reason {
-	case abi.ReasonAnswered, abi.ReasonRefused, abi.ReasonError:
-		return 0, true
-	}
-	return 0, false
+	return "", 0, false
 }

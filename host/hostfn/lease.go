@@ -15,6 +15,7 @@ type Leases struct {
 	mu   sync.Mutex
 	held map[heldLease]int // how many charges hold it
 	wake chan struct{}
+	lost func(l store.Lease, reason string) // told of each that lapsed; nil tells nobody
 }
 
 type heldLease struct {
@@ -37,17 +38,25 @@ func (l *Leases) hold(in store.Store, lease store.Lease) {
 }
 
 // drop reports whether nobody holds the lease any more, so that it has to be
-// freed.
+// freed. One that was found lapsed has not.
 func (l *Leases) drop(in store.Store, lease store.Lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := heldLease{in, lease}
-	l.held[key]--
-	if l.held[key] > 0 {
+	holders := l.held[key]
+	if holders > 1 {
+		l.held[key]--
 		return false
 	}
 	delete(l.held, key)
-	return true
+	return holders == 1
+}
+
+// has reports whether anybody holds the lease.
+func (l *Leases) has(in store.Store, lease store.Lease) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.held[heldLease{in, lease}] > 0
 }
 
 // wakeUp is called with the lock held.
@@ -143,8 +152,13 @@ func (l *Leases) byStore() map[store.Store][]store.Lease {
 	return leases
 }
 
+// lapsed forgets a lease, if its run still has it.
 func (l *Leases) lapsed(in store.Store, lease store.Lease) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	_, had := l.held[heldLease{in, lease}]
 	delete(l.held, heldLease{in, lease})
+	l.mu.Unlock()
+	if had && l.lost != nil {
+		l.lost(lease, "renewal")
+	}
 }

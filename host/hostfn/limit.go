@@ -1,9 +1,7 @@
 package hostfn
 
 import (
-	"context"
 	"encoding/binary"
-	"fmt"
 	"strings"
 	"time"
 
@@ -12,9 +10,9 @@ import (
 )
 
 const (
-	maxNames   = 16               // limits in one admission
-	reserveFor = time.Hour        // an open charge is settled by its operation's end; this is for a host that died
-	undoWithin = 10 * time.Second // an admission across owners is undone while it is asked for
+	maxNames   = 16          // limits in one admission
+	reserveFor = time.Hour   // an open charge is settled by its operation's end; this is for a host that died
+	undoWithin = time.Minute // an admission across owners is undone while it is asked for, or when the store is back
 )
 
 // asked is one limit that a guest names, as this run's user has it.
@@ -44,7 +42,7 @@ func (c *Call) ask(index int, text string) (a asked, defined bool, code abi.Code
 	case "global":
 		a.owner.Kind, a.owner.App, a.owner.User = store.OwnerGlobal, "", ""
 	}
-	a.limit, defined = c.services.Plans.Limit(c.ev.App, c.ev.User, grant.Name, grant.Scope)
+	a.limit, defined = c.services.Plans.Limit(c.ctx, c.ev.App, c.ev.User, grant.Name, grant.Scope)
 	if a.limit.Shadow {
 		a.owner.Shadow = c.stage.Name
 	}
@@ -71,7 +69,7 @@ func (c *Call) LimitAdmit(names string, out []byte) int32 {
 		if code != abi.OK {
 			return code
 		}
-		if defined && !(a.limit.Bucket != nil && a.limit.Estimate > 0 && a.limit.TurnEstimate == 0) {
+		if defined && !(a.limit.tokens() && a.limit.TurnEstimate == 0) {
 			all = append(all, a)
 		}
 	}
@@ -95,7 +93,7 @@ func (c *Call) LimitTake(name string, cost int64, out []byte) int32 {
 	if defined {
 		a.cost = cost
 		if cost == abi.EstimateOfPlan {
-			a.cost = max(1, a.limit.Estimate)
+			a.cost = c.estimate(a.limit)
 		}
 		all = append(all, a)
 	}
@@ -110,7 +108,7 @@ func admitItem(a asked, member string) store.Item {
 	switch {
 	case a.limit.Cap != nil:
 		item.Acquire = &store.Acquire{Cap: *a.limit.Cap, Member: member}
-	case a.limit.Estimate > 0:
+	case a.limit.tokens():
 		item.Room = &store.Room{Bucket: *a.limit.Bucket, Cost: a.limit.TurnEstimate}
 	default:
 		item.Take = &store.Take{Bucket: *a.limit.Bucket, Cost: 1}
@@ -145,167 +143,9 @@ func (c *Call) answerWith(out []byte, all []asked, item itemOf) int32 {
 	return fill(out, record)
 }
 
-// decision is what a guest is told.
-type decision struct {
-	kind  abi.Decision
-	limit int
-	wait  time.Duration
-	id    int64
-}
-
-var decisionKinds = map[store.Kind]abi.Decision{
-	store.Now: abi.Admitted, store.Later: abi.Delayed, store.Refused: abi.Denied, store.Never: abi.NeverFits,
-}
-
-var decisionNames = map[abi.Decision]string{
-	abi.Admitted: "admitted", abi.Delayed: "delayed", abi.Denied: "denied", abi.NeverFits: "never fits",
-}
-
-func (d decision) String() string {
-	return fmt.Sprintf("%s %d ms", decisionNames[d.kind], d.wait.Milliseconds())
-}
-
-// admit asks each owner in turn: the user, the app, the global one, and then
-// those of plans in shadow, which cannot say no. Where one says no, what the
-// ones before gave is undone.
-func (c *Call) admit(all []asked, item itemOf) (decision, abi.Code) {
-	told := decision{kind: abi.Admitted}
-	n, id := c.nextID()
-	taken := &charge{stage: c.stage.Name, op: c.ev.Op.ID(), run: c.ev.Run.ID()}
-	groups := byOwner(all)
-	for i, group := range groups {
-		d, part, code := c.admitGroup(fmt.Sprintf("%s.%d", id, i), group, item, i+1 < len(groups))
-		inShadow := group[0].limit.Shadow
-		if code == abi.OK && (inShadow || c.stage.Shadow) {
-			c.note("shadow.limit."+decider(group, d).text, d.String())
-		}
-		if inShadow && (code != abi.OK || d.kind >= abi.Denied) {
-			continue
-		}
-		if code != abi.OK || d.kind >= abi.Denied {
-			c.services.undo(c.ctx, taken)
-			c.storeAway = c.storeAway || code == abi.Unavailable
-			return d, code
-		}
-		taken.parts = append(taken.parts, part...)
-		if d.kind == abi.Delayed && !inShadow {
-			told = d
-		}
-	}
-	if taken.open() {
-		told.id = n
-		c.own(n, taken)
-	}
-	return told, abi.OK
-}
-
-// byOwner sorts into groups that one admission can ask for.
-func byOwner(all []asked) [][]asked {
-	var groups [][]asked
-	for _, shadow := range []bool{false, true} {
-		for _, kind := range []store.OwnerKind{store.OwnerUser, store.OwnerApp, store.OwnerGlobal} {
-			var group []asked
-			for _, a := range all {
-				if a.limit.Shadow == shadow && a.owner.Kind == kind {
-					group = append(group, a)
-				}
-			}
-			if group != nil {
-				groups = append(groups, group)
-			}
-		}
-	}
-	return groups
-}
-
-func decider(group []asked, d decision) asked {
-	for _, a := range group {
-		if d.kind != abi.Admitted && a.index == d.limit {
-			return a
-		}
-	}
-	return group[0]
-}
-
-// admitGroup asks one owner, in the local share if the store is away and the
-// stage goes on with that.
-func (c *Call) admitGroup(id string, group []asked, item itemOf, undoable bool) (decision, []part, abi.Code) {
-	admitted, in := group, c.services.Store
-	d, err := c.askStore(in, id, admitted, item, undoable)
-	code := c.codeOf(err)
-	if code == abi.Unavailable && c.stage.Local && c.services.Local != nil && c.ctx.Err() == nil {
-		admitted, in = c.share(group), c.services.Local
-		d, err = c.askStore(in, id, admitted, item, undoable)
-		code = c.codeOf(err)
-	}
-	if code != abi.OK {
-		return decision{}, nil, code
-	}
-	kind, known := decisionKinds[d.Kind]
-	if !known {
-		return decision{}, nil, abi.Unavailable
-	}
-	told := decision{kind: kind, wait: d.Wait}
-	if d.Kind != store.Now && d.Item >= 0 && d.Item < len(group) {
-		told.limit = group[d.Item].index
-	}
-	if told.kind >= abi.Denied {
-		return told, nil, abi.OK
-	}
-	var parts []part
-	for _, a := range admitted {
-		if p, ok := c.partOf(id, in, a, item, undoable); ok {
-			parts = append(parts, p)
-		}
-	}
-	return told, parts, abi.OK
-}
-
-func (c *Call) share(group []asked) []asked {
-	shared := make([]asked, len(group))
-	for i, a := range group {
-		a.limit = a.limit.share(c.services.Replicas)
-		shared[i] = a
-	}
-	return shared
-}
-
-func (c *Call) askStore(in store.Store, id string, group []asked, item itemOf, undoable bool) (d store.Decision, err error) {
-	admission := store.Admission{ID: id, Owner: group[0].owner}
-	for _, a := range group {
-		admission.Items = append(admission.Items, c.item(a, item, undoable))
-	}
-	err = c.within(func(ctx context.Context) error {
-		d, err = in.Admit(ctx, admission)
-		return err
-	})
-	return d, err
-}
-
-func (c *Call) item(a asked, of itemOf, undoable bool) store.Item {
-	item := of(a, c.ev.Run.ID())
-	if undoable && item.Take != nil && item.Take.Reserve == 0 && item.Take.Cost > 0 {
-		item.Take.Reserve = undoWithin
-	}
-	return item
-}
-
-// partOf makes the part of a charge that one granted item is.
-func (c *Call) partOf(id string, in store.Store, a asked, of itemOf, undoable bool) (part, bool) {
-	item := c.item(a, of, undoable)
-	switch {
-	case item.Acquire != nil:
-		l := store.Lease{Owner: a.owner, Limit: a.name, Member: item.Acquire.Member, Cap: item.Acquire.Cap}
-		c.services.Leases.hold(in, l)
-		return part{in: in, lease: &l}, true
-	case item.Take != nil && item.Take.Reserve > 0:
-		r := store.Reservation{ID: id, Owner: a.owner, Limit: a.name, Bucket: item.Take.Bucket}
-		return part{in: in, reservation: &r, tokens: a.limit.Estimate > 0, undoOnly: item.Take.Reserve == undoWithin}, true
-	}
-	return part{}, false
-}
-
-// LimitSettle replaces what a reservation charged by what was used.
+// LimitSettle replaces what a reservation charged by what was used. It is
+// done once it was accepted: the store hears of it behind the call, in time for
+// the next admission of the user.
 func (c *Call) LimitSettle(id, actual int64) int32 {
 	if code := c.mayEnd("hookhost_limit.settle"); code != abi.OK {
 		return code
@@ -313,13 +153,12 @@ func (c *Call) LimitSettle(id, actual int64) int32 {
 	if actual < 0 || actual > store.MaxUnits {
 		return abi.BadArgument
 	}
-	return c.end(id, func(taken *charge) (abi.Code, bool) {
+	return c.end(id, func(taken *charge) abi.Code {
 		if !taken.reserves() {
-			return abi.WrongType, false
+			return abi.WrongType
 		}
-		taken.actual = &actual
-		return abi.OK, true
-	})
+		return abi.OK
+	}, settle, actual)
 }
 
 // LimitRelease gives a reservation or a lease back.
@@ -327,10 +166,7 @@ func (c *Call) LimitRelease(id int64) int32 {
 	if code := c.mayEnd("hookhost_limit.release"); code != abi.OK {
 		return code
 	}
-	return c.end(id, func(taken *charge) (abi.Code, bool) {
-		taken.actual = new(int64)
-		return abi.OK, true
-	})
+	return c.end(id, func(*charge) abi.Code { return abi.OK }, release, 0)
 }
 
 func (c *Call) mayEnd(function string) abi.Code {

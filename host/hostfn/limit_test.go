@@ -202,10 +202,11 @@ func TestStoreThatIsAwayIsACode(t *testing.T) {
 	assert.EqualValues(t, abi.Unavailable, c.LimitAdmit("turn", out))
 	assert.True(t, c.StoreAway())
 	assert.EqualValues(t, 1, b.services.Fallbacks())
-	assert.EqualValues(t, abi.Unavailable, c.LimitSettle(d.id, 20))
-	b.store.Down(false)
+	assert.EqualValues(t, abi.OK, c.LimitSettle(d.id, 20), "accepted, for when the store is back")
 	b.op.End(abi.Ending{Reason: abi.ReasonCancelled})
-	assert.EqualValues(t, 980, b.balance(b.store, user, "tokens"), "settled at the end with what the guest said")
+	require.ErrorIs(t, b.services.Drain(t.Context()), store.ErrUnavailable)
+	b.store.Down(false)
+	assert.EqualValues(t, 980, b.balance(b.store, user, "tokens"))
 }
 
 func TestStoreHasItsOwnTime(t *testing.T) {
@@ -242,6 +243,7 @@ func TestLocalShareWhileTheStoreIsAway(t *testing.T) {
 	calls := b.store.Calls()
 	require.EqualValues(t, abi.OK, c.LimitSettle(tokens.id, 100))
 	require.EqualValues(t, abi.OK, c.LimitRelease(lease.id))
+	b.drain()
 	assert.Equal(t, calls, b.store.Calls(), "what began local ends local")
 	assert.Zero(t, b.local.Open())
 }

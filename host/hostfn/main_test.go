@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/host/hostfn"
@@ -23,6 +24,7 @@ type bench struct {
 	local    *fake.Store
 	plans    fake.Plans
 	log      bytes.Buffer
+	metrics  *sdkmetric.ManualReader
 	services *hostfn.Services
 	stage    *hostfn.Stage
 	run, op  *fake.Scope
@@ -31,15 +33,17 @@ type bench struct {
 
 func newBench(t testing.TB, grants ...string) *bench {
 	b := &bench{t: t, store: fake.NewStore(), local: fake.NewStore(), run: fake.NewScope("run-1"), op: fake.NewScope("op-1")}
+	b.metrics = sdkmetric.NewManualReader()
 	b.plans = fake.Plans{
 		"turn":      {Plan: "free", Bucket: bucket(5)},
-		"tokens":    {Plan: "free", Bucket: bucket(1000), Estimate: 600, TurnEstimate: 500, MaxWait: 300 * time.Second},
+		"tokens":    {Plan: "free", Bucket: bucket(1000), Estimate: hostfn.Estimate{By: hostfn.Fixed, Units: 600}, TurnEstimate: 500, MaxWait: 300 * time.Second},
 		"runs":      {Plan: "free", Cap: &store.Cap{Max: 2, Expires: 30 * time.Second}},
 		"calls:app": {Bucket: bucket(3)},
 	}
 	b.services = &hostfn.Services{
-		Store: b.store, Local: b.local, Replicas: 2, Plans: b.plans, StoreTimeout: 20 * time.Millisecond,
-		Log: slog.New(slog.NewTextHandler(&b.log, nil)),
+		Store: b.store, Local: b.local, Replicas: func() int64 { return 2 }, Plans: b.plans, StoreTimeout: 20 * time.Millisecond,
+		Log:   slog.New(slog.NewTextHandler(&b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Meter: sdkmetric.NewMeterProvider(sdkmetric.WithReader(b.metrics)).Meter("hookhost"),
 	}
 	b.stage = &hostfn.Stage{Name: "probe"}
 	for _, text := range grants {
@@ -111,9 +115,16 @@ func readDecision(out []byte) decision {
 
 var user = store.Owner{Kind: store.OwnerUser, App: "app", User: "user"}
 
-// balance reads a bucket in the owner's own key space.
+// drain writes what was put off.
+func (b *bench) drain() {
+	b.t.Helper()
+	require.NoError(b.t, b.services.Drain(context.Background()))
+}
+
+// balance reads a bucket in the owner's own key space, when all was written.
 func (b *bench) balance(in *fake.Store, owner store.Owner, name string) int64 {
 	b.t.Helper()
+	b.drain()
 	limit := b.plans[name]
 	if owner.Kind == store.OwnerApp {
 		limit = b.plans[name+":app"]
@@ -125,9 +136,18 @@ func (b *bench) balance(in *fake.Store, owner store.Owner, name string) int64 {
 
 func (b *bench) held(owner store.Owner, name string) int64 {
 	b.t.Helper()
+	b.drain()
 	n, err := b.store.Held(context.Background(), owner, name)
 	require.NoError(b.t, err)
 	return n
+}
+
+func (b *bench) records() []store.Record {
+	b.t.Helper()
+	b.drain()
+	records, err := b.store.Records(context.Background(), user)
+	require.NoError(b.t, err)
+	return records
 }
 
 // text reads a value by a function, with a buffer that is large enough.

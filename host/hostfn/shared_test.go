@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hookhost/hookhost/abi"
+	"github.com/hookhost/hookhost/host/internal/fake"
 	"github.com/hookhost/hookhost/store"
 )
 
@@ -22,15 +23,30 @@ func TestUsageIsRecordedOncePerModelCall(t *testing.T) {
 	b.ev.State = func(key string) (any, bool) { return "key-7", key == "idempotency_key" }
 	require.EqualValues(t, abi.OK, b.call().UsageRecord())
 	require.EqualValues(t, abi.OK, b.call().UsageRecord())
-	records, err := b.store.Records(t.Context(), user)
-	require.NoError(t, err)
 	eleven, zero := int64(11), int64(0)
 	assert.Equal(t, []store.Record{{
 		ID: "op-1", Run: "run-1", Time: b.ev.Time, App: "app", User: "user", Session: "session", Agent: "agent", Model: "model",
-		Plan: "free", IdempotencyKey: "key-7", Outcome: "done",
+		Plan: "free", IdempotencyKey: "key-7", Turn: true, Outcome: "done",
 		Tokens:  store.Tokens{Prompt: &eleven, Cached: &zero},
 		Elapsed: 2 * time.Second, FirstChunk: time.Second,
-	}}, records, "missing is not zero")
+	}}, b.records(), "missing is not zero")
+}
+
+func TestTheFirstRecordOfARunIsTheTurns(t *testing.T) {
+	b := newBench(t, "usage:write")
+	for _, op := range []string{"run-1/op-1", "run-1/op-2", "run-2/op-1"} {
+		run, _, _ := strings.Cut(op, "/")
+		if run != b.run.ID() {
+			b.run = fake.NewScope(run)
+		}
+		b.op = fake.NewScope(op)
+		require.EqualValues(t, abi.OK, b.at(abi.AfterModel).call().UsageRecord())
+	}
+	turns := map[string]bool{}
+	for _, r := range b.records() {
+		turns[r.ID] = r.Turn
+	}
+	assert.Equal(t, map[string]bool{"run-1/op-1": true, "run-1/op-2": false, "run-2/op-1": true}, turns)
 }
 
 func TestUsageSaysHowTheCallEnded(t *testing.T) {
@@ -46,8 +62,7 @@ func TestUsageSaysHowTheCallEnded(t *testing.T) {
 			b := newBench(t, "usage:write").at(ev.Hook)
 			b.ev.Of, b.ev.Source, b.ev.Flags, b.ev.Reason = abi.OpModel, ev.Source, ev.Flags, ev.Reason
 			require.EqualValues(t, abi.OK, b.call().UsageRecord())
-			records, err := b.store.Records(t.Context(), user)
-			require.NoError(t, err)
+			records := b.records()
 			require.Len(t, records, 1)
 			assert.Equal(t, name, records[0].Outcome)
 		})

@@ -17,13 +17,18 @@ func (c *Call) leaf(function string, index int32) (abi.Leaf, abi.Code) {
 	if code := c.here(function); code != abi.OK {
 		return abi.Leaf{}, code
 	}
+	leaves := c.allLeaves()
+	if index < 0 || int(index) >= len(leaves) {
+		return abi.Leaf{}, abi.NotFound
+	}
+	return leaves[index], abi.OK
+}
+
+func (c *Call) allLeaves() []abi.Leaf {
 	if !c.hasLeaves && c.ev.Subject != nil {
 		c.leaves, c.hasLeaves = c.ev.Subject.Leaves(), true
 	}
-	if index < 0 || int(index) >= len(c.leaves) {
-		return abi.Leaf{}, abi.NotFound
-	}
-	return c.leaves[index], abi.OK
+	return c.leaves
 }
 
 // Leaf writes the record of a leaf.

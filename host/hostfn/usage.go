@@ -13,8 +13,8 @@ var (
 	usageWrite = abi.Grant{Family: "usage", Name: "write"}
 )
 
-// UsageRecord keeps the host's numbers of a model call that is over. A second
-// one of the same call changes nothing. A stage in shadow keeps none: it would
+// UsageRecord keeps the host's numbers of a model call that is over; the store
+// hears of it behind the call. A second one of the same call changes nothing. A stage in shadow keeps none: it would
 // stand among the real ones.
 func (c *Call) UsageRecord() int32 {
 	if code := c.granted("hookhost_usage.record", usageWrite); code != abi.OK {
@@ -27,11 +27,12 @@ func (c *Call) UsageRecord() int32 {
 	if c.stage.Shadow {
 		return c.note("usage.record", outcome.String())
 	}
-	record := c.record(outcome)
-	return c.inStore(func(ctx context.Context) error {
-		_, err := c.services.Store.Record(ctx, record)
+	r, in := c.record(outcome), c.services.Store
+	c.services.put(record, in, c.user(), func(ctx context.Context) error {
+		_, err := in.Record(ctx, r)
 		return err
 	})
+	return abi.OK
 }
 
 // outcome tells how a model call ended, at the hooks where one does.
@@ -59,10 +60,16 @@ func (c *Call) record(outcome abi.Reason) store.Record {
 	return store.Record{
 		ID: ev.Op.ID(), Run: ev.Run.ID(), Time: ev.Time,
 		App: ev.App, User: ev.User, Session: ev.Session, Agent: ev.Agent, Model: ev.Model,
-		Plan: c.services.Plans.Plan(ev.App, ev.User), IdempotencyKey: c.idempotencyKey(),
-		Outcome: outcome.String(), Tokens: tokens(ev.Usage),
+		Plan: c.services.Plans.Plan(c.ctx, ev.App, ev.User), IdempotencyKey: c.idempotencyKey(),
+		Turn: c.firstOfRun(), Outcome: outcome.String(), Tokens: tokens(ev.Usage),
 		Elapsed: ev.Elapsed, FirstChunk: ev.FirstChunk,
 	}
+}
+
+// firstOfRun reports whether no model call of the run was recorded before.
+func (c *Call) firstOfRun() bool {
+	n, err := c.ev.Run.Add(hostState, "records", 1)
+	return err == nil && n == 1
 }
 
 // idempotencyKey is what a worker left in the session for this turn.

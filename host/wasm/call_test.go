@@ -246,7 +246,7 @@ func TestCase044TheStoreIsAwayForAWhile(t *testing.T) {
 
 func (b *bench) balance(limit string) int64 {
 	b.t.Helper()
-	l, _ := b.services.Plans.Limit("app", "user", limit, "")
+	l, _ := b.services.Plans.Limit(b.t.Context(), "app", "user", limit, "")
 	n, err := b.store.Balance(b.t.Context(), ownerOf("app", "user"), limit, *l.Bucket)
 	require.NoError(b.t, err)
 	return n

@@ -73,7 +73,7 @@ func goldenStage(t *testing.T, module []byte) *Stage {
 		Store: memory.New(storetest.NewClock()),
 		Plans: fake.Plans{
 			"turn":   {Bucket: &store.Bucket{Units: 1, Per: time.Minute, Burst: 1}},
-			"tokens": {Bucket: &store.Bucket{Units: 1000, Per: time.Second, Burst: 1000}, Estimate: 600, MaxWait: 2 * time.Second},
+			"tokens": {Bucket: &store.Bucket{Units: 1000, Per: time.Second, Burst: 1000}, Estimate: hostfn.Estimate{By: hostfn.Fixed, Units: 600}, MaxWait: 2 * time.Second},
 			"runs":   {Cap: &store.Cap{Max: 1, Expires: 30 * time.Second}},
 		},
 	}

@@ -45,19 +45,17 @@ func (s *Store) Admit(ctx context.Context, a store.Admission) (store.Decision, e
 // writes if every item is granted.
 func (s *Store) admit(a store.Admission, now int64) store.Decision {
 	d := store.Decision{Kind: store.Now}
-	var wait int64
 	writes := make([]func(), 0, len(a.Items))
 	for i, item := range a.Items {
 		o := s.decide(a, item, now)
 		if item.Take != nil && d.Kind == store.Now {
 			d.Balance = o.balance
 		}
-		if o.kind > d.Kind || o.kind == d.Kind && o.wait > wait {
-			d.Kind, d.Item, d.Balance, wait = o.kind, i, o.balance, o.wait
+		if wait := store.Millis(o.wait); o.kind > d.Kind || o.kind == d.Kind && wait > d.Wait {
+			d.Kind, d.Item, d.Balance, d.Wait = o.kind, i, o.balance, wait
 		}
 		writes = append(writes, o.write)
 	}
-	d.Wait = store.Millis(wait)
 	if d.Kind == store.Now || d.Kind == store.Later {
 		for _, write := range writes {
 			write()

@@ -7,7 +7,7 @@ import (
 	"github.com/hookhost/hookhost/store/storetest"
 )
 
-func TestConformance(t *testing.T) {
+func TestSuite(t *testing.T) {
 	storetest.Run(t, func(*testing.T) storetest.Engine {
 		clock := storetest.NewClock()
 		return storetest.Engine{Store: memory.New(clock), Clock: clock}

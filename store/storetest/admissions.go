@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -44,6 +45,12 @@ var admissionRules = []rule{
 		assert.Equal(w, by(2, refused(time.Second, 1)), w.admit(ann, take("a", b, 5, minute), take("b", b, 5, minute), take("c", b, 2)))
 		assert.Equal(w, by(0, refused(time.Second, 0)), w.admit(ann, take("a", b, 1), take("b", b, 1)))
 		assert.Equal(w, by(1, later(time.Second, -1)), w.admit(ann, take("c", b, 1), take("a", b, 1, second), take("b", b, 1, second)))
+	}},
+	{"admit/waits too long to tell are equal, so the first decides", func(w *world) {
+		slow := every((1<<43)*time.Millisecond, 1, store.MaxUnits)
+		w.admit(ann, take("a", slow, store.MaxUnits), take("b", slow, store.MaxUnits))
+		assert.Equal(w, refused(math.MaxInt64/time.Millisecond*time.Millisecond, 0),
+			w.admit(ann, take("a", slow, 900_000), take("b", slow, 1_000_000)))
 	}},
 	{"admit/when nothing was in the way the balance is the last charged bucket's", func(w *world) {
 		b := every(time.Second, 1, 5)

@@ -85,7 +85,7 @@ var caseRules = []rule{
 	}},
 	{"Case020 odd ids and joined ids share nothing", func(w *world) {
 		b := every(time.Hour, 1, 5)
-		all := owners()
+		all := Owners()
 		for i, drained := range all {
 			w.admit(drained, take("turn", b, 5))
 			assert.EqualValues(w, 0, w.balance(drained, "turn", b), "%q", drained)

@@ -10,8 +10,8 @@ import (
 	"github.com/hookhost/hookhost/store"
 )
 
-// owners are different however their parts are put together.
-func owners() []store.Owner {
+// Owners are different however their parts are put together.
+func Owners() []store.Owner {
 	var all []store.Owner
 	for _, id := range []string{
 		"u-42", "}x", "a}b", "a}c", "a{b", "{a}", "{}", "x y", "a\nb", "*", "\x00", "\xff\xfe", "%", "%00", "é", "e\u0301", ":", "eu:7",
@@ -36,7 +36,7 @@ func owners() []store.Owner {
 var keyRules = []rule{
 	{"keys/no owner shares anything with another (case 020)", func(w *world) {
 		b, c := every(time.Hour, 1, 100), store.Cap{Max: 100, Expires: time.Hour}
-		all := owners()
+		all := Owners()
 		for i, o := range all {
 			assert.Equal(w, now(100-int64(i)-1), w.admitAs("same", o, take("limit", b, int64(i)+1), acquire("runs", c, "run")), "%q", o)
 			_, err := w.store.AddCounter(w.ctx, o, "count", "same", int64(i))
@@ -61,7 +61,7 @@ var keyRules = []rule{
 		b, c := every(time.Hour, 1, 5), store.Cap{Max: 1, Expires: time.Hour}
 		for _, limit := range []string{"turn", "turn:lease", "lease", ""} {
 			w.admit(ann, take(limit, b, 5))
-			for _, o := range owners() {
+			for _, o := range Owners() {
 				assert.Equal(w, now(0), w.admit(o, acquire(limit, c, "run")))
 			}
 			assert.EqualValues(w, 0, w.balance(ann, limit, b))

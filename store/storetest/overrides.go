@@ -40,7 +40,7 @@ var overrideRules = []rule{
 		assert.Equal(w, []store.Override{{User: "bob", Plan: "pro"}, {User: "cleo", Plan: "pro"}}, w.overrides("").Changed)
 	}},
 	{"override/odd ids stand apart", func(w *world) {
-		all := slices.DeleteFunc(owners(), func(o store.Owner) bool { return o.Kind != store.OwnerUser || o.Shadow != "" })
+		all := slices.DeleteFunc(Owners(), func(o store.Owner) bool { return o.Kind != store.OwnerUser || o.Shadow != "" })
 		for i, o := range all {
 			w.override(store.Override{App: o.App, User: o.User, Plan: fmt.Sprint("plan-", i)})
 		}

@@ -3,6 +3,8 @@ package storetest
 import (
 	"fmt"
 	"math/big"
+	"os"
+	"strconv"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -11,11 +13,21 @@ import (
 	"github.com/hookhost/hookhost/store"
 )
 
-// modelRules hold an engine to the model over random sequences: many checks
-// of many sequences each, since rapid makes a hundred of them a check.
+// Checks is how often rapid is to make a hundred sequences: usually n times,
+// or as HOOKHOST_TEST_CHECKS says.
+func Checks(t require.TestingT, n int) int {
+	if set := os.Getenv("HOOKHOST_TEST_CHECKS"); set != "" {
+		var err error
+		n, err = strconv.Atoi(set)
+		require.NoError(t, err, "HOOKHOST_TEST_CHECKS")
+	}
+	return n
+}
+
+// modelRules hold an engine to the model over random sequences.
 var modelRules = []rule{
 	{"model/takes, settlements, plan changes and clock steps agree with rationals", func(w *world) {
-		for range 50 {
+		for range Checks(w, 100) {
 			rapid.Check(w.t, func(t *rapid.T) { newSequence(t, w.failing(t)).run() })
 		}
 	}},

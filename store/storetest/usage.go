@@ -59,6 +59,7 @@ var usageRules = []rule{
 			{ID: "1", App: "shop", User: "ann"}, {ID: "2", App: "shop", User: "bob"}, {ID: "3", App: "desk", User: "ann"}, {ID: "4", App: "shop", User: "ann"},
 		} {
 			w.record(r)
+			w.clock.Advance(time.Millisecond) // of the same instant the order of several users is open
 		}
 		ids := func(o store.Owner) (ids []string) {
 			for _, r := range w.records(o) {

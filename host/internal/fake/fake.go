@@ -130,10 +130,13 @@ func (s *Subject) Value() any { return s.Values }
 type Plans map[string]hostfn.Limit
 
 // Plan implements hostfn.Plans.
-func (p Plans) Plan(_, _ string) string { return "free" }
+func (p Plans) Plan(context.Context, string, string) string { return "free" }
+
+// Version implements hostfn.Plans.
+func (p Plans) Version() string { return "v-1" }
 
 // Limit implements hostfn.Plans.
-func (p Plans) Limit(_, _, name, scope string) (hostfn.Limit, bool) {
+func (p Plans) Limit(_ context.Context, _, _, name, scope string) (hostfn.Limit, bool) {
 	if scope != "" {
 		name += ":" + scope
 	}

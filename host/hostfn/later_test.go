@@ -1,0 +1,100 @@
+package hostfn_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hookhost/hookhost/abi"
+	"github.com/hookhost/hookhost/host/internal/fake"
+	"github.com/hookhost/hookhost/store"
+)
+
+// onAdmit is a store that does something once it has admitted.
+type onAdmit struct {
+	*fake.Store
+	then func()
+}
+
+func (s *onAdmit) Admit(ctx context.Context, a store.Admission) (store.Decision, error) {
+	d, err := s.Store.Admit(ctx, a)
+	s.then()
+	return d, err
+}
+
+func TestSettlingAsksNobody(t *testing.T) {
+	b := newBench(t, "limit:tokens", "usage:write")
+	d := b.take(b.call(), "tokens", abi.EstimateOfPlan)
+	b.store.Slow(true)
+	calls := b.store.Calls()
+	c := b.at(abi.AfterModel).call()
+	assert.EqualValues(t, abi.OK, c.LimitSettle(d.id, 50))
+	assert.EqualValues(t, abi.OK, c.UsageRecord())
+	assert.Equal(t, calls, b.store.Calls())
+	b.store.Slow(false)
+	assert.EqualValues(t, 950, b.balance(b.store, user, "tokens"))
+	assert.Len(t, b.records(), 1)
+}
+
+func TestATurnSeesTheOneBeforeSettledAndItsLeaseFree(t *testing.T) {
+	b := newBench(t, "limit:tokens", "limit:runs")
+	runs := b.plans["runs"]
+	runs.Cap = &store.Cap{Max: 1, Expires: 30 * time.Second}
+	b.plans["runs"] = runs
+	require.Equal(t, abi.Admitted, b.admit(b.call(), "tokens\nruns").kind)
+	require.Equal(t, abi.Admitted, b.take(b.call(), "tokens", 900).kind)
+	b.op.End(abi.Ending{Reason: abi.ReasonError})
+	b.run.End(abi.Ending{Reason: abi.ReasonError})
+
+	b.run = fake.NewScope("run-2")
+	assert.Equal(t, abi.Admitted, b.admit(b.at(abi.BeforeRun).call(), "tokens\nruns").kind)
+}
+
+func TestWhatEndsWhileTheStoreIsAwayIsWrittenWhenItIsBack(t *testing.T) {
+	b := newBench(t, "limit:tokens", "limit:runs")
+	b.take(b.call(), "tokens", abi.EstimateOfPlan)
+	b.take(b.call(), "runs", 1)
+	b.store.Down(true)
+	b.op.End(abi.Ending{Reason: abi.ReasonDone, Usage: abi.Usage{Mask: abi.HasTotal, Total: 70}})
+	b.run.End(abi.Ending{Reason: abi.ReasonDone})
+	require.ErrorContains(t, b.services.Drain(t.Context()), "2 writes wait")
+	b.store.Down(false)
+	assert.EqualValues(t, 930, b.balance(b.store, user, "tokens"))
+	assert.Zero(t, b.held(user, "runs"))
+}
+
+func TestAnAdmissionIsUndoneAlsoWhenTheStoreGoesAwayInItsMiddle(t *testing.T) {
+	b := newBench(t, "limit:turn", "limit:runs", "limit:calls:app")
+	b.services.Store = &onAdmit{b.store, func() { b.store.Down(true) }}
+	assert.EqualValues(t, abi.Unavailable, b.call().LimitAdmit("turn\nruns\ncalls:app", make([]byte, abi.DecisionSize)))
+	assert.Zero(t, b.run.Owned())
+	require.ErrorContains(t, b.services.Drain(t.Context()), "2 writes wait")
+	b.store.Down(false)
+	assert.EqualValues(t, 5, b.balance(b.store, user, "turn"))
+	assert.Zero(t, b.held(user, "runs"))
+}
+
+func TestALeaseThatTheRunTookAgainIsNotFreed(t *testing.T) {
+	b := newBench(t, "limit:runs:app")
+	b.plans["runs:app"] = b.plans["runs"]
+	first := b.take(b.call(), "runs:app", 1)
+	require.EqualValues(t, abi.OK, b.call().LimitRelease(first.id))
+	require.Equal(t, abi.Admitted, b.take(b.call(), "runs:app", 1).kind, "before the free was written")
+	app := store.Owner{Kind: store.OwnerApp, App: "app"}
+	assert.EqualValues(t, 1, b.held(app, "runs"))
+	b.run.End(abi.Ending{Reason: abi.ReasonDone})
+	assert.Zero(t, b.held(app, "runs"))
+}
+
+func TestCloseSaysWhatWasGivenUp(t *testing.T) {
+	b := newBench(t, "limit:tokens")
+	b.take(b.call(), "tokens", abi.EstimateOfPlan)
+	b.store.Down(true)
+	b.op.End(abi.Ending{Reason: abi.ReasonError})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	require.ErrorContains(t, b.services.Close(ctx), "gave up 1 writes")
+}

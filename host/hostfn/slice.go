@@ -1,0 +1,69 @@
+package hostfn
+
+import (
+	"context"
+
+	"github.com/hookhost/hookhost/host/hostfn/ahead"
+	"github.com/hookhost/hookhost/store"
+)
+
+// sliced reports whether a limit is served out of slices: a bucket that many
+// users share.
+func (a asked) sliced() bool {
+	return a.limit.Slice > 0 && a.limit.Bucket != nil && a.owner.Kind != store.OwnerUser
+}
+
+func (a asked) bucket() ahead.Bucket { return ahead.Bucket{Owner: a.owner, Limit: a.name} }
+
+// fromSlice serves a limit out of what this process took ahead. Where it
+// cannot, the store has to be asked for this one call.
+func (c *Call) fromSlice(a asked, of itemOf, undoable bool) (parts []part, served bool) {
+	item := c.item(a, of, undoable)
+	switch {
+	case item.Room != nil:
+		return nil, c.services.ahead.Holds(a.bucket(), item.Room.Cost)
+	case item.Take.Cost == 0 || item.Take.Cost > a.limit.Slice:
+		return nil, false
+	}
+	draw, err := c.services.ahead.Take(c.ctx, a.bucket(), item.Take.Cost, func() (store.Reservation, int64, error) {
+		return c.takeAhead(a)
+	})
+	if draw == nil {
+		c.sawAway(err)
+		return nil, false
+	}
+	if item.Take.Reserve == 0 {
+		draw.Keep()
+		return nil, true
+	}
+	p := c.takenOf(a, item)
+	p.draw = draw
+	return []part{p}, true
+}
+
+// takeAhead takes the next slice. It is only taken of what is there.
+func (c *Call) takeAhead(a asked) (store.Reservation, int64, error) {
+	in := c.services.Store
+	_, id := c.nextID() // one call may take several
+	r := store.Reservation{ID: id, Owner: a.owner, Limit: a.name, Bucket: *a.limit.Bucket}
+	var d store.Decision
+	err := c.within(in, func(ctx context.Context) (err error) {
+		d, err = in.Admit(ctx, store.Admission{ID: id, Owner: a.owner, Items: []store.Item{{
+			Limit: a.name, Take: &store.Take{Bucket: *a.limit.Bucket, Cost: a.limit.Slice, Reserve: reserveFor},
+		}}})
+		return err
+	})
+	if err == nil && d.Kind != store.Now {
+		err = ahead.ErrThin
+	}
+	return r, a.limit.Slice, err
+}
+
+// settleSlice puts off what a slice came to.
+func (s *Services) settleSlice(r store.Reservation, used int64) {
+	in := s.Store
+	s.put(slice, in, r.Owner, func(ctx context.Context) error {
+		_, err := in.Settle(ctx, r, min(used, store.MaxUnits))
+		return err
+	})
+}

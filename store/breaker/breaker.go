@@ -1,0 +1,117 @@
+// Package breaker keeps calls from a store that is away: after a few that it
+// did not answer in a row the rest fail at once, until one that is let through
+// now and then is answered. What to do meanwhile is the caller's.
+package breaker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+
+	"github.com/hookhost/hookhost/store"
+)
+
+const (
+	// Failures in a row mean that the store is away. A server that restarts or
+	// fails over costs one connection its reply, and those who call at the same
+	// time theirs: five is more than that, and little enough that a lone caller
+	// has waited for five timeouts at most in all.
+	Failures = 5
+	// ProbeEvery is how long a store that is away is left alone before one call
+	// that writes is let through to see whether it is back.
+	ProbeEvery = time.Second
+)
+
+// Options are what a breaker tells.
+type Options struct {
+	// Switched is called once when the store goes away, with the failure that
+	// decided it, and once when it is back, with nil. It runs while calls wait:
+	// it must be short and may not call the store.
+	Switched func(away bool, cause error)
+}
+
+// New puts a breaker before a store. Closing it closes the store.
+func New(inner store.Store, o Options) store.Store {
+	b := &breaker{inner: inner}
+	b.circuit = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		MaxRequests: 1,
+		Timeout:     ProbeEvery,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= Failures },
+		IsExcluded:  func(err error) bool { return errors.Is(err, errNeutral) },
+		IsSuccessful: func(err error) bool {
+			b.last = err // the circuit's lock is held, as it is in OnStateChange
+			return err == nil
+		},
+		OnStateChange: func(_ string, from, to gobreaker.State) {
+			// A probe that fails opens what was never closed: no switch.
+			switch {
+			case o.Switched == nil:
+			case to == gobreaker.StateClosed:
+				o.Switched(false, nil)
+			case from == gobreaker.StateClosed:
+				o.Switched(true, b.last)
+			}
+		},
+	})
+	return b
+}
+
+type breaker struct {
+	inner   store.Store
+	circuit *gobreaker.TwoStepCircuitBreaker[struct{}]
+	last    error
+}
+
+var (
+	errAway     = fmt.Errorf("breaker: %w: not asked, it did not answer before", store.ErrUnavailable)
+	errPanicked = errors.New("the call panicked")
+	// errNeutral says nothing of the store.
+	errNeutral = errors.New("neutral")
+)
+
+// does tells what a call's success shows. Reading shows nothing: a replica
+// answers it, and a server without memory does. So a read never sees whether
+// the store is back, nor is it in the way of a write that could.
+type does bool
+
+const (
+	reads  does = false
+	writes does = true
+)
+
+func guard[T any](ctx context.Context, b *breaker, d does, call func() (T, error)) (result T, err error) {
+	if d == reads && b.circuit.State() != gobreaker.StateClosed {
+		return result, errAway
+	}
+	done, err := b.circuit.Allow()
+	if err != nil {
+		return result, errAway
+	}
+	early := ctx.Err() != nil
+	shown := errPanicked
+	defer func() { done(shown) }()
+	result, err = call()
+	shown = shows(ctx, d, err)
+	if early {
+		shown = errNeutral // it never had the time
+	}
+	return result, err
+}
+
+// shows turns what a call ended with into what the circuit counts: nil, a
+// failure, or errNeutral. A caller that went away, and a request that was
+// refused before it was sent, say nothing of the store. A deadline does.
+func shows(ctx context.Context, d does, err error) error {
+	switch {
+	case err == nil && d == writes:
+		return nil
+	case !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded):
+		return errNeutral
+	case errors.Is(ctx.Err(), context.Canceled):
+		return errNeutral
+	}
+	return err
+}

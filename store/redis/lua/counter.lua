@@ -1,0 +1,2 @@
+-- KEYS: the counter. Replies {sum}.
+return { read_counter(KEYS[1]) }
