@@ -170,16 +170,21 @@ func (s *Services) end(p part, as kind, actual int64) {
 	}
 }
 
-// free gives a lease back, unless the run has taken it again meanwhile.
+// free gives a lease back that the run should have had.
 func (s *Services) free(ctx context.Context, in store.Store, l store.Lease) error {
-	if s.Leases.has(in, l) {
-		return nil
-	}
-	held, err := in.Free(ctx, l)
+	held, err := s.giveBack(ctx, in, l)
 	if err == nil && !held {
 		s.leaseLost(l, "free")
 	}
 	return err
+}
+
+// giveBack frees a lease, unless the run has taken it again meanwhile.
+func (s *Services) giveBack(ctx context.Context, in store.Store, l store.Lease) (held bool, err error) {
+	if s.Leases.has(in, l) {
+		return true, nil
+	}
+	return in.Free(ctx, l)
 }
 
 func (s *Services) put(as kind, in store.Store, owner store.Owner, write func(context.Context) error) {

@@ -125,6 +125,13 @@ func (o *Outbox) Pending() int {
 	return o.ages.Len()
 }
 
+// Away reports whether the last write found the store away.
+func (o *Outbox) Away() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.pause > 0
+}
+
 // Run writes entries as they come until ctx is done.
 func (o *Outbox) Run(ctx context.Context) {
 	var workers sync.WaitGroup
