@@ -187,8 +187,18 @@ func (s *Services) giveBack(ctx context.Context, in store.Store, l store.Lease) 
 	return in.Free(ctx, l)
 }
 
+// lanes is in how many lines the writes of an app, or of all, stand: they are
+// many, and nobody waits to see them in order.
+const lanes = 8
+
+// put lets the store hear of something behind the call. What belongs to a user
+// is written in order, and before the user's next admission.
 func (s *Services) put(as kind, in store.Store, owner store.Owner, write func(context.Context) error) {
-	s.outbox.Put(outbox.Entry{Kind: string(as), Line: outbox.Line{In: in, Owner: owner}, Write: write})
+	line := outbox.Line{In: in, Owner: owner}
+	if owner.Kind != store.OwnerUser {
+		line.Lane = int(s.sequence.Add(1) % lanes)
+	}
+	s.outbox.Put(outbox.Entry{Kind: string(as), Line: line, Write: write})
 }
 
 // undo takes back what an admission got before it was refused.

@@ -24,10 +24,12 @@ type Entry struct {
 }
 
 // Line is where an entry stands: behind the earlier ones of its owner in its
-// store.
+// store. An owner whose writes need no order may have several lines, so that
+// they do not wait for each other.
 type Line struct {
 	In    store.Store
 	Owner store.Owner
+	Lane  int
 }
 
 // Options of an outbox.
