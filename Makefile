@@ -62,6 +62,11 @@ lint: ## format, vet, staticcheck and a tidy go.mod
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
+	cd bench && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff
+
+.PHONY: bench
+bench: guests ## what the limits cost on a real Redis, beside peers; fails when a goal is missed
+	@cd bench && $(GO) run . $(BENCH)
 
 .PHONY: clean
 clean: ## remove what was built

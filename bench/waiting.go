@@ -48,18 +48,21 @@ func measureWaiting(l *lab, s settings) []figure {
 	})
 	require.NoError(l, err)
 
-	var r rounds
-	for i := range s.rounds + 1 {
+	var all, stacks rounds
+	for i := range 1 + min(s.rounds, 3) { // memory varies little
 		peer := waiting{lab: l, clock: clock, plugin: native}.measure(s.runs, func() {})
 		ours := waiting{lab: l, clock: clock, plugin: h.Plugin()}.measure(s.runs, func() { answersOthers(l, h) })
 		require.NoError(l, h.Drain(l.ctx))
 		if i > 0 { // the first one fills pools
-			r.add(ours, peer)
+			all.add(ours.all(), peer.all())
+			stacks.add(ours.stacks, peer.stacks)
 		}
 	}
-	what := fmt.Sprintf("waiting: memory of each of %d runs", s.runs)
+	what, peer := fmt.Sprintf("waiting: memory of each of %d runs", s.runs), "native plugin"
+	more := func(ours, peer float64) float64 { return ours - peer }
 	return []figure{
-		r.judge(what, "bytes", "native plugin", "ours - peer", func(ours, peer float64) float64 { return ours - peer }).atMost(8000),
+		all.judge(what, "bytes", peer, "ours - peer", more).atMost(8000),
+		stacks.judge(what+", stacks of it", "bytes", peer, "ours - peer", more),
 	}
 }
 
@@ -108,9 +111,9 @@ type waiting struct {
 }
 
 // measure gives the bytes of a run that waits, and ends all of them.
-func (w waiting) measure(n int, meanwhile func()) float64 {
+func (w waiting) measure(n int, meanwhile func()) memory {
 	r := newRunner(w.lab, w.plugin)
-	before := memory()
+	before := live()
 	ctx, cancel := context.WithCancel(w.ctx)
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -121,7 +124,7 @@ func (w waiting) measure(n int, meanwhile func()) float64 {
 	for end := time.Now().Add(5 * time.Minute); w.clock.now.Load() < int64(n); time.Sleep(10 * time.Millisecond) {
 		require.True(w, time.Now().Before(end), "%d of %d runs wait", w.clock.now.Load(), n)
 	}
-	used := float64(memory()-before) / float64(n)
+	used := live().since(before, n)
 	meanwhile()
 	require.EqualValues(w, n, w.clock.now.Load(), "runs that wait still")
 	return used
@@ -131,11 +134,25 @@ func (w waiting) wait(ctx context.Context, r *runner.Runner, i int) {
 	_ = demo.Run(ctx, r, demo.Turn{User: waiter, Session: fmt.Sprint(i), Text: "Hi"}) // ends with ctx
 }
 
-// memory is what is live, with the goroutines' stacks.
-func memory() int64 {
-	runtime.GC()
-	runtime.GC() // stacks shrink in one, pools are emptied by two
+// memory is bytes.
+type memory struct{ heap, stacks float64 }
+
+func (m memory) all() float64 { return m.heap + m.stacks }
+
+// since is what each of n took.
+func (m memory) since(before memory, n int) memory {
+	return memory{(m.heap - before.heap) / float64(n), (m.stacks - before.stacks) / float64(n)}
+}
+
+// live is what is in use. A collection halves a stack at most once, so there
+// are as many as it takes.
+func live() memory {
 	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc + m.StackInuse)
+	for stacks := ^uint64(0); ; stacks = m.StackInuse {
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		if m.StackInuse >= stacks {
+			return memory{float64(m.HeapAlloc), float64(m.StackInuse)}
+		}
+	}
 }

@@ -55,7 +55,7 @@ func (m *meter) read(name string) map[string]int64 {
 			for _, p := range points {
 				var labels []string
 				for _, a := range p.Attributes.ToSlice() {
-					labels = append(labels, fmt.Sprintf("%s=%s", a.Key, a.Value.Emit()))
+					labels = append(labels, fmt.Sprintf("%s=%s", a.Key, a.Value.String()))
 				}
 				values[strings.Join(labels, " ")] = p.Value
 			}

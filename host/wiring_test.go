@@ -58,6 +58,13 @@ func (s *watched) Admit(ctx context.Context, a store.Admission) (store.Decision,
 	return s.Store.Admit(ctx, a)
 }
 
+func (s *watched) Free(ctx context.Context, l store.Lease) (bool, error) {
+	if s.away.Load() {
+		return false, store.ErrUnavailable
+	}
+	return s.Store.Free(ctx, l)
+}
+
 func (s *watched) Close(ctx context.Context) error {
 	s.closed.Add(1)
 	return s.Store.Close(ctx)
@@ -199,6 +206,51 @@ func TestACallToTheStoreTakesNoLongerThanTheManifestSays(t *testing.T) {
 
 		assert.Equal(t, 3*time.Second, time.Since(began))
 		assert.Contains(t, w.lines(), "before_run ratelimit failed store closed")
+	})
+}
+
+// goesAway opens a host whose store goes away during the one turn that it
+// plays.
+func goesAway(t *testing.T) (*world, *watched) {
+	shared := newWatched()
+	w := openOn(t, `
+version = "test"
+default = "free"
+[plan.free]
+runs = { max = 1, expires = "30s" }
+`, limitOnly, host.Options{Store: shared}, demo.Reply{Text: "hello", Delay: demo.Duration(time.Second)})
+	w.model.Sleep = func(context.Context, time.Duration) error {
+		shared.away.Store(true)
+		return nil
+	}
+	require.Equal(t, []string{"hello"}, w.saysTo("ada"))
+	return w, shared
+}
+
+func TestALeaseIsFreedWhenTheStoreIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, shared := goesAway(t)
+		require.ErrorIs(t, w.host.Drain(t.Context()), store.ErrUnavailable)
+		time.Sleep(10 * time.Second)
+		shared.away.Store(false)
+		time.Sleep(3 * time.Second) // the longest pause between two attempts is 2 s
+		held, err := shared.Held(t.Context(), ownerOf("ada"), "runs")
+		require.NoError(t, err)
+		assert.Zero(t, held)
+	})
+}
+
+func TestCloseSaysWhatTheStoreDidNotTakeInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, shared := goesAway(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		began := time.Now()
+		err := w.host.Close(ctx)
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.ErrorContains(t, err, "outbox: gave up 1 writes")
+		assert.Equal(t, 5*time.Second, time.Since(began))
+		assert.EqualValues(t, 1, shared.closed.Load(), "all the same")
 	})
 }
 

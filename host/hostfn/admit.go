@@ -2,6 +2,7 @@ package hostfn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hookhost/hookhost/abi"
@@ -97,6 +98,9 @@ func (c *Call) admitGroup(id string, group []asked, item itemOf, undoable bool) 
 	}
 	admitted, in := group, c.services.Store
 	d, err := c.askStore(in, id, admitted, item, undoable)
+	if isAway(err) && !errors.Is(err, errStillAway) {
+		c.doubt(id, group, item, undoable)
+	}
 	code := c.codeOf(err)
 	if code == abi.Unavailable && c.stage.Local && c.services.Local != nil && c.ctx.Err() == nil {
 		admitted, in = c.share(group), c.services.Local
@@ -124,6 +128,39 @@ func (c *Call) admitGroup(id string, group []asked, item itemOf, undoable bool) 
 		}
 	}
 	return told, parts, abi.OK
+}
+
+// doubt undoes an admission to which no answer came: the store may have done
+// it. Once it is known to be away no admission gets there.
+func (c *Call) doubt(id string, group []asked, of itemOf, undoable bool) {
+	in := c.services.Store
+	if c.services.outbox.Away() {
+		return
+	}
+	for _, a := range group {
+		switch item := c.item(a, of, undoable); {
+		case item.Acquire != nil:
+			l := store.Lease{Owner: a.owner, Limit: a.name, Member: item.Acquire.Member, Cap: item.Acquire.Cap}
+			c.services.put(undo, in, a.owner, func(ctx context.Context) error {
+				_, err := c.services.giveBack(ctx, in, l)
+				return err
+			})
+		case item.Take != nil && item.Take.Reserve > 0:
+			c.services.doubtTake(store.Reservation{ID: id, Owner: a.owner, Limit: a.name, Bucket: item.Take.Bucket})
+		}
+	}
+}
+
+// doubtTake undoes a take that was done or was not.
+func (s *Services) doubtTake(r store.Reservation) {
+	in := s.Store
+	s.put(undo, in, r.Owner, func(ctx context.Context) error {
+		_, err := in.Settle(ctx, r, 0)
+		if errors.Is(err, store.ErrUnknownID) {
+			return nil
+		}
+		return err
+	})
 }
 
 // settled lets an admission of a user see what the user's calls before it came

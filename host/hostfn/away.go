@@ -44,8 +44,8 @@ func (c *Call) within(in store.Store, f func(context.Context) error) error {
 	return err
 }
 
-// sawAway keeps in mind that the store is away, and logs it once. That the caller has gone does
-// not mean so.
+// sawAway keeps in mind that the store is away, and logs it once. That the
+// caller has gone does not mean so.
 func (c *Call) sawAway(err error) {
 	if !isAway(err) || c.ctx.Err() != nil || c.foundAway() {
 		return

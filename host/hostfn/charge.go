@@ -170,20 +170,35 @@ func (s *Services) end(p part, as kind, actual int64) {
 	}
 }
 
-// free gives a lease back, unless the run has taken it again meanwhile.
+// free gives a lease back that the run should have had.
 func (s *Services) free(ctx context.Context, in store.Store, l store.Lease) error {
-	if s.Leases.has(in, l) {
-		return nil
-	}
-	held, err := in.Free(ctx, l)
+	held, err := s.giveBack(ctx, in, l)
 	if err == nil && !held {
 		s.leaseLost(l, "free")
 	}
 	return err
 }
 
+// giveBack frees a lease, unless the run has taken it again meanwhile.
+func (s *Services) giveBack(ctx context.Context, in store.Store, l store.Lease) (held bool, err error) {
+	if s.Leases.has(in, l) {
+		return true, nil
+	}
+	return in.Free(ctx, l)
+}
+
+// lanes is in how many lines the writes of an app, or of all, stand: they are
+// many, and nobody waits to see them in order.
+const lanes = 8
+
+// put lets the store hear of something behind the call. What belongs to a user
+// is written in order, and before the user's next admission.
 func (s *Services) put(as kind, in store.Store, owner store.Owner, write func(context.Context) error) {
-	s.outbox.Put(outbox.Entry{Kind: string(as), Line: outbox.Line{In: in, Owner: owner}, Write: write})
+	line := outbox.Line{In: in, Owner: owner}
+	if owner.Kind != store.OwnerUser {
+		line.Lane = int(s.sequence.Add(1) % lanes)
+	}
+	s.outbox.Put(outbox.Entry{Kind: string(as), Line: line, Write: write})
 }
 
 // undo takes back what an admission got before it was refused.

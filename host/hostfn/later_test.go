@@ -2,6 +2,8 @@ package hostfn_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,20 +11,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hookhost/hookhost/abi"
+	"github.com/hookhost/hookhost/host/hostfn"
 	"github.com/hookhost/hookhost/host/internal/fake"
 	"github.com/hookhost/hookhost/store"
+	inmemory "github.com/hookhost/hookhost/store/memory"
+	"github.com/hookhost/hookhost/store/storetest"
 )
 
 // onAdmit is a store that does something once it has admitted.
 type onAdmit struct {
 	*fake.Store
-	then func()
+	then func() error
 }
 
 func (s *onAdmit) Admit(ctx context.Context, a store.Admission) (store.Decision, error) {
 	d, err := s.Store.Admit(ctx, a)
-	s.then()
-	return d, err
+	return d, errors.Join(err, s.then())
 }
 
 func TestSettlingAsksNobody(t *testing.T) {
@@ -68,13 +72,68 @@ func TestWhatEndsWhileTheStoreIsAwayIsWrittenWhenItIsBack(t *testing.T) {
 
 func TestAnAdmissionIsUndoneAlsoWhenTheStoreGoesAwayInItsMiddle(t *testing.T) {
 	b := newBench(t, "limit:turn", "limit:runs", "limit:calls:app")
-	b.services.Store = &onAdmit{b.store, func() { b.store.Down(true) }}
+	b.services.Store = &onAdmit{b.store, func() error { b.store.Down(true); return nil }}
 	assert.EqualValues(t, abi.Unavailable, b.call().LimitAdmit("turn\nruns\ncalls:app", make([]byte, abi.DecisionSize)))
 	assert.Zero(t, b.run.Owned())
 	require.ErrorContains(t, b.services.Drain(t.Context()), "2 writes wait")
 	b.store.Down(false)
 	assert.EqualValues(t, 5, b.balance(b.store, user, "turn"))
 	assert.Zero(t, b.held(user, "runs"))
+}
+
+func TestAnAdmissionWhoseAnswerWasLostIsUndone(t *testing.T) {
+	b := newBench(t, "limit:tokens", "limit:runs", "limit:calls:app")
+	b.plans["calls:app"] = hostfn.Limit{Bucket: bucket(100), Slice: 20}
+	b.stage.Local = true
+	lost := &onAdmit{b.store, func() error { return store.ErrUnavailable }}
+	b.services.Store = lost
+	for i, ask := range []func(){
+		func() { b.take(b.call(), "runs", 1) },
+		func() { b.take(b.call(), "tokens", 600) },
+		func() { b.admit(b.call(), "calls:app") },
+	} {
+		b.run = fake.NewScope(fmt.Sprint("run-", i))
+		b.at(abi.BeforeModel)
+		ask() // and goes on with the local share
+	}
+	assert.Zero(t, b.held(user, "runs"))
+	assert.EqualValues(t, 1000, b.balance(b.store, user, "tokens"))
+	assert.EqualValues(t, 100, b.balance(b.store, store.Owner{Kind: store.OwnerApp, App: "app"}, "calls"))
+
+	b.store.Down(true) // now it never arrives
+	b.run = fake.NewScope("run-4")
+	b.take(b.at(abi.BeforeModel).call(), "runs", 1)
+	b.store.Down(false)
+	b.drain()
+	assert.Empty(t, b.measured("hookhost.outbox.dropped"), "that there was nothing to undo is no loss")
+	assert.Empty(t, b.measured("hookhost.lease.lost"))
+}
+
+func TestAReservationOfAProcessThatDiedIsChargedWhenItExpires(t *testing.T) {
+	clock := storetest.NewClock()
+	shared := inmemory.New(clock)
+	yearly := store.Bucket{Units: 1, Per: 365 * 24 * time.Hour, Burst: 1000}
+	process := func() *bench {
+		b := newBench(t, "limit:tokens")
+		b.plans["tokens"] = hostfn.Limit{Plan: "free", Bucket: &yearly, Estimate: hostfn.Estimate{By: hostfn.Fixed, Units: 600}}
+		b.services.Store = shared
+		return b
+	}
+	stalled := process()
+	d := stalled.take(stalled.call(), "tokens", abi.EstimateOfPlan)
+	clock.Advance(2 * time.Hour)
+	other := process()
+	assert.Equal(t, abi.Denied, other.take(other.call(), "tokens", 600).kind)
+	left, err := shared.Balance(t.Context(), user, "tokens", yearly)
+	require.NoError(t, err)
+	assert.EqualValues(t, 400, left)
+
+	require.EqualValues(t, abi.OK, stalled.call().LimitSettle(d.id, 1), "it was not dead, only slow")
+	stalled.drain()
+	left, err = shared.Balance(t.Context(), user, "tokens", yearly)
+	require.NoError(t, err)
+	assert.EqualValues(t, 400, left)
+	assert.Equal(t, map[string]float64{"kind=settle": 1}, stalled.measured("hookhost.outbox.dropped"), "and it is seen")
 }
 
 func TestALeaseThatTheRunTookAgainIsNotFreed(t *testing.T) {

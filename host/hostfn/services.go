@@ -17,8 +17,8 @@ import (
 )
 
 // Services is what stands behind the functions, for all stages of a host. It
-// is made once and shared by pointer. Run has to be running, and Close ends
-// it.
+// is made once and shared by pointer. Run has to be running for what is put off
+// to be written and for leases to outlive their expiry; Close ends it.
 type Services struct {
 	Store        store.Store
 	StoreTimeout time.Duration // of one call to the store; 0 is 50 ms
@@ -68,8 +68,9 @@ func (s *Services) Drain(ctx context.Context) error {
 	return s.outbox.Drain(ctx)
 }
 
-// Close gives back what was taken ahead and drains, once Run is over, for as long as ctx allows. Its error says how
-// much had to be given up. The stores stay open.
+// Close gives back what was taken ahead and drains, once Run is over, for as
+// long as ctx allows. Its error says how much had to be given up. The stores
+// stay open.
 func (s *Services) Close(ctx context.Context) error {
 	s.start()
 	s.ahead.Close()

@@ -2,6 +2,7 @@ package hostfn
 
 import (
 	"context"
+	"errors"
 
 	"github.com/hookhost/hookhost/host/hostfn/ahead"
 	"github.com/hookhost/hookhost/store"
@@ -53,8 +54,11 @@ func (c *Call) takeAhead(a asked) (store.Reservation, int64, error) {
 		}}})
 		return err
 	})
-	if err == nil && d.Kind != store.Now {
+	switch {
+	case err == nil && d.Kind != store.Now:
 		err = ahead.ErrThin
+	case isAway(err) && !errors.Is(err, errStillAway) && !c.services.outbox.Away():
+		c.services.doubtTake(r)
 	}
 	return r, a.limit.Slice, err
 }

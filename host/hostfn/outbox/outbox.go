@@ -24,10 +24,12 @@ type Entry struct {
 }
 
 // Line is where an entry stands: behind the earlier ones of its owner in its
-// store.
+// store. An owner whose writes need no order may have several lines, so that
+// they do not wait for each other.
 type Line struct {
 	In    store.Store
 	Owner store.Owner
+	Lane  int
 }
 
 // Options of an outbox.
@@ -123,6 +125,13 @@ func (o *Outbox) Pending() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.ages.Len()
+}
+
+// Away reports whether the last write found the store away.
+func (o *Outbox) Away() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.pause > 0
 }
 
 // Run writes entries as they come until ctx is done.

@@ -169,12 +169,14 @@ func TestWritesWaitForTheStoreToComeBack(t *testing.T) {
 	require.ErrorIs(t, b.Drain(t.Context()), store.ErrUnavailable)
 	require.ErrorContains(t, b.Drain(t.Context()), "outbox: 5 writes wait")
 	assert.Equal(t, 5, b.Pending())
+	assert.True(t, b.Away())
 	b.down.Store(false)
 	b.eventually(func() bool { return b.Pending() == 0 })
 	assert.Equal(t, numbers(5), b.of("ada"))
 	assert.Empty(t, b.lost)
 	assert.Equal(t, 1, b.logged("writes wait for the store"), "once, not at each attempt")
 	assert.Equal(t, 1, b.logged("takes writes again"))
+	assert.False(t, b.Away())
 }
 
 func TestAStoreThatIsAwayIsAskedLessAndLess(t *testing.T) {
