@@ -116,6 +116,15 @@ func (l Level) Add(b Bucket, delta int64) Level {
 	return l
 }
 
+// MillisOf rounds up, so that nothing ends early.
+func MillisOf(d time.Duration) int64 {
+	ms := d.Milliseconds()
+	if d > Millis(ms) {
+		ms++
+	}
+	return ms
+}
+
 // Millis makes a Duration of milliseconds. Over 292 years it is the longest
 // Duration of whole milliseconds.
 func Millis(ms int64) time.Duration {

@@ -41,7 +41,7 @@ func (s *Store) count(r store.Record, now int64) {
 		a.last.Turns++
 	}
 	a.last.Tokens += r.Tokens.Spent()
-	s.activity.put(owner, a, after(now, life(activityLife)))
+	s.activity.put(owner, a, after(now, store.MillisOf(activityLife)))
 }
 
 func dayOf(t time.Time) int64 { return t.Unix() / (24 * 60 * 60) }

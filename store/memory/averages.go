@@ -29,10 +29,10 @@ func (s *Store) Learn(ctx context.Context, id string, samples []store.Sample) ([
 		average, _ := s.averages.get(key, now)
 		if sample.Calls > 0 {
 			average = average.Add(sample.Calls, sample.Units)
-			s.averages.put(key, average, after(now, life(store.AverageLife)))
+			s.averages.put(key, average, after(now, store.MillisOf(store.AverageLife)))
 		}
 		means[i] = average.Mean()
 	}
-	s.learned.put(id, slices.Clone(means), after(now, life(store.Remembered)))
+	s.learned.put(id, slices.Clone(means), after(now, store.MillisOf(store.Remembered)))
 	return means, nil
 }

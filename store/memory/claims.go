@@ -48,7 +48,7 @@ func (s *Store) Claim(ctx context.Context, k store.ClaimKey, holder string, ttl 
 		s.token++
 		c = claim{token: s.token, holder: holder}
 	}
-	s.claims.put(claimKey(k), c, after(now, life(ttl)))
+	s.claims.put(claimKey(k), c, after(now, store.MillisOf(ttl)))
 	return store.Claim{State: store.Claimed, Token: c.token}, nil
 }
 
@@ -70,7 +70,7 @@ func (s *Store) RenewClaim(ctx context.Context, k store.ClaimKey, token int64, t
 	if !known || c.ended || c.token != token {
 		return store.ErrFenced
 	}
-	s.claims.put(claimKey(k), c, after(now, life(ttl)))
+	s.claims.put(claimKey(k), c, after(now, store.MillisOf(ttl)))
 	return nil
 }
 
@@ -97,7 +97,7 @@ func (s *Store) EndClaim(ctx context.Context, k store.ClaimKey, token int64, res
 	}
 	if !c.ended {
 		c = claim{token: token, ended: true, completed: result != nil, result: bytes.Clone(result)}
-		s.claims.put(claimKey(k), c, after(now, life(retention)))
+		s.claims.put(claimKey(k), c, after(now, store.MillisOf(retention)))
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func (s *Store) acquire(key limitKey, a store.Acquire, now int64) outcome {
 		return outcome{kind: store.Refused, wait: held.lapseOf(int(over)) - now}
 	}
 	return outcome{kind: store.Now, write: func() {
-		s.hold(key, held, a.Member, after(now, life(a.Cap.Expires)))
+		s.hold(key, held, a.Member, after(now, store.MillisOf(a.Cap.Expires)))
 	}}
 }
 
@@ -73,7 +73,7 @@ func (s *Store) Renew(ctx context.Context, leases []store.Lease) ([]bool, error)
 		key := limitKey{l.Owner.Key(), l.Limit}
 		held := s.live(key, now)
 		if _, renewed[i] = held.get(l.Member, now); renewed[i] {
-			s.hold(key, held, l.Member, after(now, life(l.Cap.Expires)))
+			s.hold(key, held, l.Member, after(now, store.MillisOf(l.Cap.Expires)))
 		}
 	}
 	return renewed, nil

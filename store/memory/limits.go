@@ -37,7 +37,7 @@ func (s *Store) Admit(ctx context.Context, a store.Admission) (store.Decision, e
 		return d, nil
 	}
 	d := s.admit(a, now)
-	s.decisions.put(id, d, after(now, life(store.Remembered)))
+	s.decisions.put(id, d, after(now, store.MillisOf(store.Remembered)))
 	return d, nil
 }
 
@@ -83,7 +83,7 @@ func (s *Store) take(key reservationKey, t store.Take, now int64) outcome {
 			s.putLevel(key.limitKey, t.Bucket, level)
 		}
 		if t.Reserve > 0 {
-			s.reservations.put(key, reservation{charged: t.Cost}, after(now, life(t.Reserve)))
+			s.reservations.put(key, reservation{charged: t.Cost}, after(now, store.MillisOf(t.Reserve)))
 		}
 	}}
 }
@@ -135,7 +135,7 @@ func (s *Store) Settle(ctx context.Context, r store.Reservation, actual int64) (
 	if !open.settled {
 		level = level.Add(r.Bucket, open.charged-actual)
 		s.putLevel(key.limitKey, r.Bucket, level)
-		s.reservations.put(key, reservation{settled: true}, after(now, life(store.Remembered)))
+		s.reservations.put(key, reservation{settled: true}, after(now, store.MillisOf(store.Remembered)))
 	}
 	return level.Units, nil
 }

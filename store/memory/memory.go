@@ -147,12 +147,3 @@ func after(t, ms int64) int64 {
 	}
 	return t + ms
 }
-
-// life is a duration in milliseconds, rounded up so that nothing expires early.
-func life(d time.Duration) int64 {
-	ms := d.Milliseconds()
-	if d > store.Millis(ms) {
-		ms++
-	}
-	return ms
-}

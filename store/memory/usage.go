@@ -110,8 +110,8 @@ func (s *Store) AddCounter(ctx context.Context, owner store.Owner, name, id stri
 		return 0, fmt.Errorf("counter[%s] sum: %w", name, store.ErrBadNumber)
 	}
 	sum += delta
-	s.counters.put(key, sum, after(now, life(CounterLife)))
-	s.additions.put(additionKey{key, id}, struct{}{}, after(now, life(store.Remembered)))
+	s.counters.put(key, sum, after(now, store.MillisOf(CounterLife)))
+	s.additions.put(additionKey{key, id}, struct{}{}, after(now, store.MillisOf(store.Remembered)))
 	return sum, nil
 }
 

@@ -42,6 +42,6 @@ func (s *Store) PutValue(ctx context.Context, k store.ValueKey, value []byte, tt
 	}
 	defer s.mu.Unlock()
 
-	s.values.put(valueKey(k), append([]byte{}, value...), after(now, life(ttl)))
+	s.values.put(valueKey(k), append([]byte{}, value...), after(now, store.MillisOf(ttl)))
 	return nil
 }

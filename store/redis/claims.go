@@ -21,7 +21,7 @@ func (s *Store) Claim(ctx context.Context, k store.ClaimKey, holder string, ttl 
 		return store.Claim{}, err
 	}
 	owner := s.owned(k.Owner)
-	reply, err := s.ask(ctx, "claim", []string{owner.claim(k), owner.token()}, holder, milliseconds(ttl), tokenLife.Milliseconds())
+	reply, err := s.ask(ctx, "claim", []string{owner.claim(k), owner.token()}, holder, store.MillisOf(ttl), tokenLife.Milliseconds())
 	if err != nil {
 		return store.Claim{}, err
 	}
@@ -44,7 +44,7 @@ func (s *Store) RenewClaim(ctx context.Context, k store.ClaimKey, token int64, t
 	if err := store.CheckExpiry("ttl", ttl); err != nil {
 		return err
 	}
-	return s.fenced(ctx, "claim_renew", k, strconv.FormatInt(token, 10), milliseconds(ttl))
+	return s.fenced(ctx, "claim_renew", k, strconv.FormatInt(token, 10), store.MillisOf(ttl))
 }
 
 // EndClaim implements store.Claims. The token that ended a claim may end it
@@ -59,7 +59,7 @@ func (s *Store) EndClaim(ctx context.Context, k store.ClaimKey, token int64, res
 	} else if err := store.CheckExpiry("retention", retention); err != nil {
 		return err
 	}
-	return s.fenced(ctx, "claim_end", k, strconv.FormatInt(token, 10), state, milliseconds(retention), result)
+	return s.fenced(ctx, "claim_end", k, strconv.FormatInt(token, 10), state, store.MillisOf(retention), result)
 }
 
 // fenced does what only the holder of a token may do.

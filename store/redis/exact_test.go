@@ -232,7 +232,7 @@ func (w *twins) admit() {
 	w.remember(fmt.Sprint("admit", o)+id, store.Remembered)
 	for _, item := range a.Items {
 		if item.Take != nil && item.Take.Reserve > 0 && (d.Kind == store.Now || d.Kind == store.Later) {
-			w.put(fmt.Sprint("reservation", o, item.Limit)+id, store.Millis(milliseconds(item.Take.Reserve)))
+			w.put(fmt.Sprint("reservation", o, item.Limit)+id, store.Millis(store.MillisOf(item.Take.Reserve)))
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (s *Store) Renew(ctx context.Context, leases []store.Lease) ([]bool, error)
 			its = &set{call: s.call("renew", []string{key})}
 			sets[key], calls = its, append(calls, its.call)
 		}
-		its.args = append(its.args, l.Member, milliseconds(l.Cap.Expires))
+		its.args = append(its.args, l.Member, store.MillisOf(l.Cap.Expires))
 		its.leases = append(its.leases, i)
 	}
 	if err := s.do(ctx, calls...); err != nil {

@@ -22,7 +22,7 @@ func (s *Store) Admit(ctx context.Context, a store.Admission) (store.Decision, e
 		case item.Take != nil:
 			t, rate := item.Take, item.Take.Bucket.Rate()
 			keys = append(keys, owner.bucket(item.Limit))
-			args = append(args, "take", item.Limit, rate.N, rate.P, t.Bucket.Burst, t.Cost, t.MaxWait.Milliseconds(), milliseconds(t.Reserve))
+			args = append(args, "take", item.Limit, rate.N, rate.P, t.Bucket.Burst, t.Cost, t.MaxWait.Milliseconds(), store.MillisOf(t.Reserve))
 		case item.Room != nil:
 			r, rate := item.Room, item.Room.Bucket.Rate()
 			keys = append(keys, owner.bucket(item.Limit))
@@ -30,7 +30,7 @@ func (s *Store) Admit(ctx context.Context, a store.Admission) (store.Decision, e
 		default:
 			q := item.Acquire
 			keys = append(keys, owner.leases(item.Limit))
-			args = append(args, "lease", min(q.Cap.Max, 1<<53), milliseconds(q.Cap.Expires), q.Member)
+			args = append(args, "lease", min(q.Cap.Max, 1<<53), store.MillisOf(q.Cap.Expires), q.Member)
 		}
 	}
 	reply, err := s.ask(ctx, "admit", keys, args...)

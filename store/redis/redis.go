@@ -182,11 +182,3 @@ func (s *Store) Close(context.Context) error {
 
 // nonce names one call, so that the server knows it when it comes again.
 func nonce() string { return rand.Text() }
-
-func milliseconds(d time.Duration) int64 {
-	ms := d.Milliseconds()
-	if d > store.Millis(ms) { // rounds up, so that nothing ends early
-		ms++
-	}
-	return ms
-}

@@ -103,7 +103,7 @@ func (r *reply) number() int64 {
 }
 
 // units are what a bucket can hold.
-func (r *reply) units() int64 { return r.between(-2*store.MaxUnits, store.MaxUnits) }
+func (r *reply) units() int64 { return r.between(-store.MaxUnits, store.MaxUnits) }
 
 // decision reads what an admission came to: the first one with its id, which
 // may have had more items.

@@ -28,7 +28,7 @@ func TestAReplyOfAnUnexpectedShapeSaysWhere(t *testing.T) {
 		"reply[3]: <nil> where an integer":       []any{int64(1), int64(0), int64(0), nil},
 		"reply[3]: missing":                      []any{int64(1), int64(0), int64(0)},
 		"reply[4]: more than was expected":       []any{int64(1), int64(0), int64(0), int64(0), int64(0)},
-		"reply[3]: 9007199254740992 where -2000": []any{int64(1), int64(0), int64(0), int64(1 << 53)},
+		"reply[3]: 9007199254740992 where -1000": []any{int64(1), int64(0), int64(0), int64(1 << 53)},
 	} {
 		reply, err := answered(values).result()
 		if err == nil {

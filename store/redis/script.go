@@ -147,10 +147,10 @@ func (s *Store) attempt(ctx context.Context, calls []*call) error {
 	pending := calls
 	for try := 0; ; try++ {
 		s.send(limited, pending)
-		unknown, again := s.sort(limited, pending)
+		unknown, again := s.triage(limited, pending)
 		if len(unknown) > 0 && try <= repetitions {
 			s.send(limited, unknown)
-			_, more := s.sort(limited, unknown)
+			_, more := s.triage(limited, unknown)
 			again = append(again, more...)
 		}
 		if len(again) == 0 || try >= repetitions || !sleep(limited, firstBackoff<<try) {
@@ -166,9 +166,9 @@ func (s *Store) attempt(ctx context.Context, calls []*call) error {
 	return nil
 }
 
-// sort finds the calls whose script the server does not know, and those that
+// triage finds the calls whose script the server does not know, and those that
 // may pass if they are made again.
-func (s *Store) sort(ctx context.Context, calls []*call) (unknown, again []*call) {
+func (s *Store) triage(ctx context.Context, calls []*call) (unknown, again []*call) {
 	for _, c := range calls {
 		switch {
 		case c.err == nil:

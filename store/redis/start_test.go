@@ -184,6 +184,8 @@ func TestOutageAReplicaIsNotTheStore(t *testing.T) {
 func TestOutageASchemeOfAnotherKindOfServer(t *testing.T) {
 	single := redistest.Single(t)
 	assert.ErrorIs(t, refusal(t, "redis+cluster://"+single.Addr), store.ErrUnavailable)
+	secured := redistest.Single(t, redistest.Config("cluster-enabled yes"), redistest.Password(secret))
+	assert.ErrorContains(t, refusal(t, "redis+cluster://"+secured.Addr, login("", "s3cret2")), "check username and password")
 	clustered := redistest.Single(t, redistest.Config("cluster-enabled yes"))
 	assert.ErrorIs(t, refusal(t, clustered.URL()), store.ErrUnavailable)
 }

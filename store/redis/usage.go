@@ -45,6 +45,9 @@ func (s *Store) Record(ctx context.Context, r store.Record) (fresh bool, err err
 	return fresh, reply.end()
 }
 
+// recordBatch is how many users' records are read at once: they can be many.
+const recordBatch = 16
+
 // Records implements store.Usage. The owner's shadow is of no account: a
 // record is of a model call, which is real whoever watched it. Records of
 // several users are in the order of the server's clock.
@@ -57,7 +60,7 @@ func (s *Store) Records(ctx context.Context, owner store.Owner) ([]store.Record,
 		return nil, err
 	}
 	var all []timed
-	for batch := range slices.Chunk(users, maxPipeline) {
+	for batch := range slices.Chunk(users, recordBatch) {
 		calls := make([]*call, len(batch))
 		for i, u := range batch {
 			keys := s.owned(u)

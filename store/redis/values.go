@@ -23,6 +23,6 @@ func (s *Store) PutValue(ctx context.Context, k store.ValueKey, value []byte, tt
 	if err := store.CheckExpiry("ttl", ttl); err != nil {
 		return err
 	}
-	_, err := s.ask(ctx, "value_put", []string{s.owned(k.Owner).value(k)}, value, milliseconds(ttl))
+	_, err := s.ask(ctx, "value_put", []string{s.owned(k.Owner).value(k)}, value, store.MillisOf(ttl))
 	return err
 }

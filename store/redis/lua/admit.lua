@@ -85,14 +85,20 @@ end
 function items.lease(key)
   local most, lasts, member = number(), number(), arg()
   live(key)
-  local over = redis.call('ZCARD', key) - most
+  local held = redis.call('ZCARD', key)
+  local over = held - most
   if over >= 0 and not redis.call('ZSCORE', key, member) then
-    local lapses = redis.call('ZRANGE', key, over, over, 'WITHSCORES')
+    local lapses = redis.call('ZRANGE', key, text(over), text(over), 'WITHSCORES')
     return REFUSED, math.min(tonumber(lapses[2]) - now, LONGEST), 0
   end
   return NOW, 0, 0, function()
-    redis.call('ZADD', key, after(now, lasts), member)
-    keep_leases(key)
+    local ends = after(now, lasts)
+    redis.call('ZADD', key, text(ends), member)
+    if held == 0 then
+      expire(key, ends)
+    else
+      redis.call('PEXPIRE', key, text(ends - now + GRACE), 'GT')
+    end
   end
 end
 
@@ -116,10 +122,10 @@ if kind <= LATER then
   end
 end
 
-local decision = string.format('%d %d %.0f %.0f %.0f', kind, item, wait, balance, remember_until)
+local decision = string.format('%d %d %d %d %d', kind, item, wait, balance, remember_until)
 redis.call('HSET', KEYS[1], 'd', decision, unpack(operation))
 if known then -- and perhaps a reservation that is still open
-  redis.call('PEXPIRE', KEYS[1], operation_ends - now + GRACE, 'GT')
+  redis.call('PEXPIRE', KEYS[1], text(operation_ends - now + GRACE), 'GT')
 else
   expire(KEYS[1], operation_ends)
 end

@@ -16,5 +16,5 @@ local ends = after(now, tonumber(ARGV[2]))
 redis.call('HSET', KEYS[1], 'until', text(ends))
 expire(KEYS[1], ends)
 local forgotten = after(now, tonumber(ARGV[3]))
-redis.call('SET', KEYS[2], text(forgotten), 'PX', forgotten - now + GRACE)
+redis.call('SET', KEYS[2], text(forgotten), 'PX', text(forgotten - now + GRACE))
 return { 1, redis.call('HGET', KEYS[1], 'sum') }

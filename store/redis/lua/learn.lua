@@ -63,7 +63,7 @@ end
 local ends = after(now, tonumber(ARGV[2]))
 for key, average in pairs(averages) do
   if average.changed then
-    redis.call('SET', key, text(average.units) .. ' ' .. text(average.calls) .. ' ' .. text(ends), 'PX', ends - now + GRACE)
+    redis.call('SET', key, text(average.units) .. ' ' .. text(average.calls) .. ' ' .. text(ends), 'PX', text(ends - now + GRACE))
   end
 end
 local forgotten = after(now, tonumber(ARGV[1]))
@@ -71,5 +71,5 @@ local answer = { text(forgotten) }
 for _, n in ipairs(means) do
   answer[#answer + 1] = text(n)
 end
-redis.call('SET', KEYS[1], table.concat(answer, ' '), 'PX', forgotten - now + GRACE)
+redis.call('SET', KEYS[1], table.concat(answer, ' '), 'PX', text(forgotten - now + GRACE))
 return means

@@ -5,9 +5,12 @@ local held = {}
 for i = 1, #ARGV, 2 do
   local is = redis.call('ZSCORE', KEYS[1], ARGV[i])
   if is then
-    redis.call('ZADD', KEYS[1], after(now, tonumber(ARGV[i + 1])), ARGV[i])
+    redis.call('ZADD', KEYS[1], text(after(now, tonumber(ARGV[i + 1]))), ARGV[i])
   end
   held[#held + 1] = is and 1 or 0
 end
-keep_leases(KEYS[1])
+local last = redis.call('ZRANGE', KEYS[1], '-1', '-1', 'WITHSCORES')
+if last[2] then
+  expire(KEYS[1], tonumber(last[2]))
+end
 return held
