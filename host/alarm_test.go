@@ -70,8 +70,13 @@ func TestEachSwitchIsLoggedOnceCountedAndRaisesTheAlert(t *testing.T) {
 		m, shared := newMeter(t), &gone{Store: memory.New(nil)}
 		s, err := host.Guard(shared, m, slog.New(slog.NewTextHandler(&log, nil)))
 		require.NoError(t, err)
+		lease := store.Lease{Owner: ownerOf("ada-the-user"), Limit: "runs", Member: "run", Cap: store.Cap{Max: 1, Expires: time.Hour}}
+		_, err = s.Admit(t.Context(), store.Admission{ID: "run", Owner: lease.Owner, Items: []store.Item{{
+			Limit: lease.Limit, Acquire: &store.Acquire{Cap: lease.Cap, Member: lease.Member},
+		}}})
+		require.NoError(t, err)
 		call := func() {
-			_, _ = s.Renew(t.Context(), []store.Lease{{Owner: ownerOf("ada-the-user"), Limit: "runs", Member: "run", Cap: store.Cap{Max: 1, Expires: time.Second}}})
+			_, _ = s.Renew(t.Context(), []store.Lease{lease})
 		}
 		assert.Equal(t, map[string]int64{"": 0}, m.read("hookhost.store.away"), "from the start, so that there is something to alert on")
 

@@ -212,7 +212,8 @@ func TestOutage(t *testing.T) {
 			b := o.start(t)
 			hosts := map[string]*afflicted{}
 			for _, policy := range []string{"open", "closed", "local"} {
-				openOnRedis(t, b.url, policy, policy) // the other process
+				other, _ := openOnRedis(t, b.url, policy, policy)
+				require.Eventually(t, func() bool { return other.alive(t) == 1 }, 5*time.Second, time.Millisecond)
 				w, m := openOnRedis(t, b.url, policy, policy)
 				require.Eventually(t, func() bool { return w.host.Replicas() == 2 }, 5*time.Second, time.Millisecond)
 				hosts[policy] = &afflicted{world: w, meter: m, policy: policy}
@@ -232,6 +233,14 @@ func TestOutage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// alive counts the processes on the host's store.
+func (w *world) alive(t *testing.T) int64 {
+	t.Helper()
+	n, err := w.host.Store().Held(t.Context(), store.Owner{Kind: store.OwnerGlobal}, host.ProcessesLimit)
+	require.NoError(t, err)
+	return n
 }
 
 // afflicted is a host that an outage comes over.
@@ -303,6 +312,7 @@ func TestHostsOnOneServerShareTheirLimits(t *testing.T) {
 	redistest.Require(t)
 	b := oneServer()(t)
 	first, _ := openOnRedis(t, b.url, "shared", "closed")
+	require.Eventually(t, func() bool { return first.alive(t) == 1 }, 5*time.Second, time.Millisecond)
 	second, _ := openOnRedis(t, b.url, "shared", "closed")
 	other, _ := openOnRedis(t, b.url, "other", "closed")
 

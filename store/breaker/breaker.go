@@ -21,7 +21,7 @@ const (
 	// has waited for five timeouts at most in all.
 	Failures = 5
 	// ProbeEvery is how long a store that is away is left alone before one call
-	// that writes is let through to see whether it is back.
+	// is let through to see whether it is back.
 	ProbeEvery = time.Second
 )
 
@@ -72,41 +72,37 @@ var (
 	errNeutral = errors.New("neutral")
 )
 
-// does tells what a call's success shows. Reading shows nothing: a replica
-// answers it, and a server without memory does. So a read never sees whether
-// the store is back, nor is it in the way of a write that could.
-type does bool
+// works is of calls whose every success shows that the store does its work. A
+// replica answers reads, and a server without memory also takes back what it
+// gave: they show nothing, which is nil. Such calls never see whether the store
+// is back, nor are they in the way of one that could.
+func works[T any](T) bool { return true }
 
-const (
-	reads  does = false
-	writes does = true
-)
-
-func guard[T any](ctx context.Context, b *breaker, d does, call func() (T, error)) (result T, err error) {
-	if d == reads && b.circuit.State() != gobreaker.StateClosed {
+func guard[T any](ctx context.Context, b *breaker, shows func(T) bool, call func() (T, error)) (result T, err error) {
+	if shows == nil && b.circuit.State() != gobreaker.StateClosed {
 		return result, errAway
 	}
 	done, err := b.circuit.Allow()
 	if err != nil {
 		return result, errAway
 	}
-	early := ctx.Err() != nil
+	early := ctx.Err() != nil // then it never has the time
 	shown := errPanicked
 	defer func() { done(shown) }()
 	result, err = call()
-	shown = shows(ctx, d, err)
-	if early {
-		shown = errNeutral // it never had the time
+	shown = counted(ctx, err)
+	if early || err == nil && (shows == nil || !shows(result)) {
+		shown = errNeutral
 	}
 	return result, err
 }
 
-// shows turns what a call ended with into what the circuit counts: nil, a
+// counted turns what a call ended with into what the circuit counts: nil, a
 // failure, or errNeutral. A caller that went away, and a request that was
 // refused before it was sent, say nothing of the store. A deadline does.
-func shows(ctx context.Context, d does, err error) error {
+func counted(ctx context.Context, err error) error {
 	switch {
-	case err == nil && d == writes:
+	case err == nil:
 		return nil
 	case !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded):
 		return errNeutral

@@ -49,7 +49,13 @@ func (f *flaky) call(ctx context.Context) error {
 	return end(ctx)
 }
 
-func (f *flaky) Refill(ctx context.Context, _ store.Owner, _ ...string) error { return f.call(ctx) }
+func (f *flaky) SetOverride(ctx context.Context, _ store.Override) error { return f.call(ctx) }
+
+func (f *flaky) Free(ctx context.Context, _ store.Lease) (bool, error) { return true, f.call(ctx) }
+
+func (f *flaky) Renew(ctx context.Context, _ []store.Lease) ([]bool, error) {
+	return []bool{false}, f.call(ctx)
+}
 
 func (f *flaky) Held(ctx context.Context, _ store.Owner, _ string) (int64, error) {
 	return 0, f.call(ctx)
@@ -76,13 +82,18 @@ var ann = store.Owner{Kind: store.OwnerUser, App: "shop", User: "ann"}
 // writes calls the store so often, and gives what the last call ended with.
 func (b *bench) writes(ctx context.Context, times int) (err error) {
 	for range times {
-		err = b.Store.Refill(ctx, ann, "turn")
+		err = b.Store.SetOverride(ctx, store.Override{User: "ann"})
 	}
 	return err
 }
 
 func (b *bench) reads(ctx context.Context) error {
 	_, err := b.Store.Held(ctx, ann, "runs")
+	return err
+}
+
+func (b *bench) frees(ctx context.Context) error {
+	_, err := b.Store.Free(ctx, store.Lease{Owner: ann, Limit: "runs", Member: "run"})
 	return err
 }
 
@@ -217,26 +228,47 @@ func TestAnAnswerInBetweenStartsTheCountAgain(t *testing.T) {
 	assert.Empty(t, b.told)
 }
 
-// A server that became a replica, or has no memory left, answers reads.
-func TestAReadDoesNotShowThatTheStoreIsBack(t *testing.T) {
+// A server that became a replica answers what writes nothing, and one that has
+// no memory left also takes back what it gave.
+func TestWhatDoesNotShowThatTheStoreIsBack(t *testing.T) {
+	for name, call := range map[string]func(*bench, context.Context) error{"a read": (*bench).reads, "a lease given back": (*bench).frees} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench()
+				for range breaker.Failures {
+					b.ends(errGone)
+					_ = b.writes(t.Context(), 1)
+					b.ends(nil)
+					require.Equal(t, len(b.told) == 0, call(b, t.Context()) == nil)
+				}
+				require.Len(t, b.told, 1, "those in between change nothing")
+				time.Sleep(breaker.ProbeEvery + time.Millisecond)
+
+				b.asked()
+				require.ErrorIs(t, call(b, t.Context()), store.ErrUnavailable)
+				assert.Zero(t, b.asked())
+				b.ends(errGone)
+				require.ErrorIs(t, b.writes(t.Context(), 1), errGone, "the place of the probe is free")
+				b.ends(nil)
+				time.Sleep(breaker.ProbeEvery + time.Millisecond)
+				require.NoError(t, b.writes(t.Context(), 1))
+				assert.Len(t, b.told, 2)
+			})
+		})
+	}
+}
+
+func TestARenewalOfWhatLapsedShowsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench()
-		for range breaker.Failures {
-			b.ends(errGone)
-			_ = b.writes(t.Context(), 1)
-			b.ends(nil)
-			require.Equal(t, len(b.told) == 0, b.reads(t.Context()) == nil)
-		}
-		require.Len(t, b.told, 1, "reads in between change nothing")
-		time.Sleep(breaker.ProbeEvery + time.Millisecond)
-
-		b.asked()
-		require.ErrorIs(t, b.reads(t.Context()), store.ErrUnavailable)
-		assert.Zero(t, b.asked())
 		b.ends(errGone)
-		require.ErrorIs(t, b.writes(t.Context(), 1), errGone, "the place of the probe is free")
+		_ = b.writes(t.Context(), breaker.Failures)
 		b.ends(nil)
 		time.Sleep(breaker.ProbeEvery + time.Millisecond)
+
+		_, err := b.Store.Renew(t.Context(), []store.Lease{{}})
+		require.NoError(t, err)
+		assert.Len(t, b.told, 1, "not back")
 		require.NoError(t, b.writes(t.Context(), 1))
 		assert.Len(t, b.told, 2)
 	})
