@@ -68,6 +68,7 @@ func open(ctx context.Context, c Config, clock string) (*Store, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	quietDriver()
 	client, err := connect(c)
 	if err != nil {
 		return nil, err
