@@ -29,13 +29,10 @@ func (s *Store) count(r store.Record, now int64) {
 		a = &activity{days: map[int64]day{}}
 	}
 	minute := r.Time.UTC().Truncate(time.Minute)
-	switch {
-	case minute.After(a.last.Start):
+	if minute.After(a.last.Start) { // one that comes late counts as if it were new
 		a.fold(a.last)
 		a.last, a.plan = store.Minute{Start: minute}, r.Plan
 		a.forget(dayOf(time.UnixMilli(now).Add(-store.ActivityKept)))
-	case minute.Before(a.last.Start):
-		minute = a.last.Start // a record that comes late counts as if it were new
 	}
 	if r.Turn {
 		a.last.Turns++

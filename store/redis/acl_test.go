@@ -20,7 +20,7 @@ var readme string
 // documentedACL is the user of the README, with what a Cluster needs.
 func documentedACL(t *testing.T) (user, cluster []string) {
 	t.Helper()
-	lines := regexp.MustCompile("(?m)^(user hookhost .*|\\+cluster.*)$").FindAllString(readme, -1)
+	lines := regexp.MustCompile(`(?m)^(user hookhost .*|\+cluster.*)$`).FindAllString(readme, -1)
 	require.Len(t, lines, 2)
 	fill := strings.NewReplacer("PASSWORD", "secret", "NAMESPACE", "test")
 	return strings.Fields(fill.Replace(lines[0]))[2:], strings.Fields(lines[1])
