@@ -127,6 +127,7 @@ func TestOutageAServerThatIsAwayCostsOneTimeout(t *testing.T) {
 	}
 	server.Pause(t)
 	fails()
+	fails() // on a connection that is not greeted either
 	server.Resume(t)
 	require.Eventually(t, func() bool { _, err := take(s, ann, 1); return err == nil }, patient, 10*time.Millisecond)
 	server.Kill(t)

@@ -236,3 +236,22 @@ func TestOutageAPolicyThatEvictsIsWarnedOf(t *testing.T) {
 		assert.Contains(t, log.String(), "maxmemory_policy="+policy)
 	}
 }
+
+// FuzzURL puts a password into a URL as it is: what is wrong with the URL is
+// said without it.
+func FuzzURL(f *testing.F) {
+	for _, middle := range []string{"", "/", "?", "#", "@", ":", "%", "[", "?addr=", "/0?db=", "%zz", " ", "\n"} {
+		for _, scheme := range []string{"redis", "rediss", "redis+sentinel", "redis+cluster", "other"} {
+			f.Add(scheme, middle)
+		}
+	}
+	f.Fuzz(func(t *testing.T, scheme, middle string) {
+		client, err := connect(Config{URL: scheme + "://user:qzqz" + middle + "xkxk@host:1/0?master_name=m"})
+		if err == nil {
+			require.NoError(t, client.Close())
+			return
+		}
+		assert.NotContains(t, err.Error(), "qzqz")
+		assert.NotContains(t, err.Error(), "xkxk")
+	})
+}
