@@ -17,7 +17,7 @@ func BenchmarkUnaskedHook(b *testing.B) {
 	ledger := chain.NewLedger(built, chain.WallClock{}, chain.Tracer{})
 	r := ledger.Begin(abi.Event{App: "app", User: "user"})
 	op, _ := r.Open(abi.OpModel, abi.Event{Agent: "agent"})
-	with := abi.Event{Usage: abi.Usage{Mask: abi.HasTotal, Total: 7}}
+	with := &abi.Event{Usage: abi.Usage{Mask: abi.HasTotal, Total: 7}}
 	b.ReportAllocs()
 	for b.Loop() {
 		op.Dispatch(context.Background(), abi.OnModelChunk, with)

@@ -21,12 +21,12 @@ type Outcome struct {
 // Dispatch runs the stages that ask for the event's hook, and closes the
 // operation where the hook is its end. Only before-hooks follow the caller's
 // context; all that comes after an operation began has to be heard, also when
-// the caller is gone.
-func (op *Op) Dispatch(ctx context.Context, h abi.Hook, with abi.Event) Outcome {
+// the caller is gone. The event is the chain's from here on.
+func (op *Op) Dispatch(ctx context.Context, h abi.Hook, ev *abi.Event) Outcome {
 	if ctx.Err() != nil {
 		op.run.cut.Store(true)
 	}
-	if !op.run.chain.Wants(h) && op.passes(h, with.Usage) {
+	if !op.run.chain.Wants(h) && op.passes(h, ev.Usage) {
 		return Outcome{}
 	}
 	op.run.called(ctx)
@@ -35,7 +35,7 @@ func (op *Op) Dispatch(ctx context.Context, h abi.Hook, with abi.Event) Outcome 
 	if h == abi.BeforeModel {
 		op.run.calls.Add(1)
 	}
-	ev := op.event(h, with)
+	op.complete(h, ev)
 	if ctx.Err() != nil {
 		ev.Flags |= abi.Cancelled
 	}
@@ -76,20 +76,19 @@ func (op *Op) saw(h abi.Hook, usage abi.Usage, elapsed time.Duration) {
 	}
 }
 
-// event completes what a hook knows with what its operation and run know.
-func (op *Op) event(h abi.Hook, with abi.Event) *abi.Event {
-	ev := with
+// complete adds to what a hook knows what its operation and run know.
+func (op *Op) complete(h abi.Hook, ev *abi.Event) {
 	now := op.run.ledger.clock.Now()
 	ev.Hook, ev.Op, ev.Run, ev.Of, ev.Time = h, op.scope, &op.run.scope, op.kind, now
 	run := &op.run.base
 	ev.App, ev.User, ev.Session, ev.Invocation = run.App, run.User, run.Session, run.Invocation
-	inherit(&ev.Agent, op.base.Agent)
-	inherit(&ev.Branch, op.base.Branch)
-	inherit(&ev.Model, op.base.Model)
-	inherit(&ev.Tool, op.base.Tool)
-	inherit(&ev.CallID, op.base.CallID)
+	inherit(&ev.Agent, op.about.agent)
+	inherit(&ev.Branch, op.about.branch)
+	inherit(&ev.Model, op.about.model)
+	inherit(&ev.Tool, op.about.tool)
+	inherit(&ev.CallID, op.about.call)
 	if ev.State == nil {
-		ev.State = op.base.State
+		ev.State = op.about.state
 	}
 	ev.Flags |= run.Flags
 	ev.ModelCalls = op.run.calls.Load()
@@ -108,7 +107,6 @@ func (op *Op) event(h abi.Hook, with abi.Event) *abi.Event {
 	if h == abi.AfterTool || h == abi.AfterModel {
 		ev.Source, ev.AnsweredBy = op.source, op.answeredBy
 	}
-	return &ev
 }
 
 func inherit(s *string, from string) {
@@ -264,6 +262,7 @@ func (op *Op) latched() *Denial {
 // dispatchAfterRun gives after_run to the stages that ask for it. It is the
 // close of those that entered the run.
 func (op *Op) dispatchAfterRun(ctx context.Context, reason abi.Reason) {
-	p := pass{op: op, ev: op.event(abi.AfterRun, abi.Event{Reason: reason})}
+	p := pass{op: op, ev: &abi.Event{Reason: reason}}
+	op.complete(abi.AfterRun, p.ev)
 	p.run(ctx)
 }

@@ -38,7 +38,7 @@ func (s *stream) gets(parts ...*part) string { return s.chunk(false, parts) }
 func (s *stream) ends(parts ...*part) string { return s.chunk(true, parts) }
 
 func (s *stream) chunk(end bool, parts []*part) string {
-	ev := abi.Event{Subject: subjectOf(messageOf(parts), true, end), Flags: abi.Partial}
+	ev := &abi.Event{Subject: subjectOf(messageOf(parts), true, end), Flags: abi.Partial}
 	if end {
 		ev.Flags |= abi.StreamEnd
 	}

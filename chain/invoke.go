@@ -10,38 +10,39 @@ import (
 )
 
 // invoke calls a stage under its timeout and checks its verdict against its
-// role and the hook. The step it returns is not told yet: policy and effect
-// are still to come.
-func (r *Run) invoke(ctx context.Context, e *entry, ev *abi.Event) (abi.Verdict, *Failure, Step) {
+// role and the hook. It fills the step in, which is not told yet: policy and
+// effect are still to come.
+func (r *Run) invoke(ctx context.Context, e *entry, ev *abi.Event, step *Step) (abi.Verdict, *Failure) {
 	timed, cancel := context.WithTimeout(ctx, e.Spec.Timeout)
 	defer cancel()
 	began := time.Now()
 	verdict, err := guarded(timed, e.Stage, ev)
-	step := r.step(ev, Step{Stage: e.Spec.Name, Mode: e.Spec.Mode, Verdict: verdict.Kind, Took: time.Since(began), Notes: verdict.Notes})
+	step.Stage, step.Mode, step.Verdict, step.Took, step.Notes = e.Spec.Name, e.Spec.Mode, verdict.Kind, time.Since(began), verdict.Notes
+	r.place(ev, step)
 	if err != nil {
-		return verdict, failureOf(ctx, err), step
+		return verdict, failureOf(ctx, err)
 	}
 	if verdict.Kind == abi.Fail {
-		return verdict, &Failure{Cause: CauseFail, Err: errUndecided}, step
+		return verdict, &Failure{Cause: CauseFail, Err: errUndecided}
 	}
 	if err := e.Spec.Role.check(ev.Hook, verdict); err != nil {
-		return verdict, &Failure{Cause: CauseBadVerdict, Err: err}, step
+		return verdict, &Failure{Cause: CauseBadVerdict, Err: err}
 	}
 	step.Wait = verdict.Wait
 	if refusal := verdict.Answer.Refusal; refusal != nil {
 		step.Code = refusal.Code
 	}
-	return verdict, nil, step
+	return verdict, nil
 }
 
 // call is for hooks that take nothing but continue.
 func (r *Run) call(ctx context.Context, e *entry, op *Op, ev *abi.Event) {
 	p := pass{op: op, ev: ev}
-	_, failure, step := r.invoke(ctx, e, ev)
-	if failure != nil {
+	var step Step
+	if _, failure := r.invoke(ctx, e, ev, &step); failure != nil {
 		p.fail(e, ev, failure, &step)
 	}
-	r.tell(step)
+	r.tell(&step)
 }
 
 var (
@@ -82,18 +83,17 @@ func (r Role) check(h abi.Hook, v abi.Verdict) error {
 	return nil
 }
 
-// step fills in what a trace line has from its event.
-func (r *Run) step(ev *abi.Event, s Step) Step {
+// place fills in what a trace line has from its event.
+func (r *Run) place(ev *abi.Event, s *Step) {
 	s.Time, s.Version, s.Run, s.Op, s.Operation, s.Hook = ev.Time, r.chain.version, r.id, ev.Op.ID(), ev.Of, ev.Hook
 	s.Agent, s.Model, s.Tool = ev.Agent, ev.Model, ev.Tool
 	s.Reason, s.Source, s.Flags = ev.Reason, ev.Source, ev.Flags
-	return s
 }
 
 // tell hands a step to the tracer.
-func (r *Run) tell(s Step) {
+func (r *Run) tell(s *Step) {
 	if r.ledger.trace.Step != nil {
-		told(r.ledger.trace.Step, s)
+		told(r.ledger.trace.Step, *s)
 	}
 }
 

@@ -16,6 +16,7 @@ type Ledger struct {
 	trace   Tracer
 	current atomic.Pointer[Chain]
 	closed  atomic.Bool
+	workers workers
 
 	mu   sync.Mutex
 	runs map[*Run]struct{}
@@ -58,7 +59,7 @@ func (l *Ledger) begin(base abi.Event, detached bool) *Run {
 		began: l.clock.Now(), detached: detached, ops: make(map[*Op]struct{}),
 	}
 	r.touch()
-	r.root = &Op{scope: &r.scope, run: r, kind: abi.OpRun, base: base, began: r.began, marks: make([]mark, len(chain.entries))}
+	r.root = &Op{scope: &r.scope, run: r, kind: abi.OpRun, about: aboutOf(&base), began: r.began, marks: make([]mark, len(chain.entries))}
 	l.mu.Lock()
 	l.runs[r] = struct{}{}
 	l.mu.Unlock()
@@ -137,5 +138,6 @@ func (l *Ledger) Close(ctx context.Context) *Chain {
 	for _, r := range l.all() {
 		r.Finish(r.hosted(ctx), true)
 	}
+	l.workers.close()
 	return last
 }

@@ -15,7 +15,7 @@ type Op struct {
 	run   *Run
 	kind  abi.Operation
 	seq   int64 // in the order of opening
-	base  abi.Event
+	about about
 	began time.Time
 
 	mu         sync.Mutex
@@ -30,6 +30,17 @@ type Op struct {
 	recovered  bool
 	latch      *Denial      // a stage failed closed in the stream
 	tails      map[int]tail // held back, by stage
+}
+
+// about is what all events of an operation have in common beyond those of its
+// run.
+type about struct {
+	agent, branch, model, tool, call string
+	state                            func(key string) (any, bool)
+}
+
+func aboutOf(ev *abi.Event) about {
+	return about{agent: ev.Agent, branch: ev.Branch, model: ev.Model, tool: ev.Tool, call: ev.CallID, state: ev.State}
 }
 
 // mark says how far a stage is with an operation.
@@ -66,7 +77,7 @@ func (r *Run) Stray(kind abi.Operation, base abi.Event) *Op {
 func (r *Run) newOp(kind abi.Operation, base abi.Event) *Op {
 	seq := r.seq.Add(1)
 	return &Op{
-		scope: &scope{id: r.id + "." + operationID(seq)}, run: r, kind: kind, seq: seq, base: base,
+		scope: &scope{id: r.id + "." + operationID(seq)}, run: r, kind: kind, seq: seq, about: aboutOf(&base),
 		began: r.ledger.clock.Now(), marks: make([]mark, len(r.chain.entries)),
 	}
 }
@@ -160,7 +171,7 @@ func (op *Op) timed(reason abi.Reason) {
 	op.mu.Unlock()
 	told(r.ledger.trace.Span, Span{
 		Version: r.chain.version, Run: r.id, Op: op.scope.id, Operation: op.kind,
-		Agent: op.base.Agent, Model: op.base.Model, Tool: op.base.Tool,
+		Agent: op.about.agent, Model: op.about.model, Tool: op.about.tool,
 		Began: op.began, Took: r.ledger.clock.Now().Sub(op.began), FirstChunk: first, Reason: reason,
 	})
 }
@@ -170,7 +181,8 @@ func (op *Op) closeStages(ctx context.Context, reason abi.Reason) {
 		if !op.settle(e.index) || !e.hooks.Has(abi.Close) {
 			continue
 		}
-		ev := op.event(abi.Close, abi.Event{Reason: reason})
+		ev := &abi.Event{Reason: reason}
+		op.complete(abi.Close, ev)
 		ev.Flags |= abi.Entered
 		if op.notBegun {
 			ev.Flags |= abi.NotBegun

@@ -3,6 +3,7 @@ package chain
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/hookhost/hookhost/abi"
 )
@@ -17,6 +18,7 @@ type pass struct {
 	answeredBy *entry // nil when the host answered
 	denial     *Denial
 	hold       bool
+	wait       time.Duration // that the stage asked for
 	cancelled  bool
 }
 
@@ -45,10 +47,24 @@ func (p *pass) run(ctx context.Context) {
 			p.cancelled = true // swept meanwhile: what the stage did not see must not run
 			return
 		}
-		p.stage(ctx, e)
+		if isBefore(p.ev.Hook) {
+			p.waiting(ctx, e)
+		} else {
+			p.stage(ctx, e)
+		}
 		if p.cancelled {
 			return
 		}
+	}
+}
+
+// waiting calls a stage that may ask for a wait, and waits.
+func (p *pass) waiting(ctx context.Context, e *entry) {
+	ledger := p.op.run.ledger
+	ledger.workers.do(func() { p.stage(ctx, e) })
+	if p.wait > 0 {
+		p.cancelled = ledger.clock.Sleep(ctx, p.wait) != nil
+		p.wait = 0
 	}
 }
 
@@ -84,14 +100,15 @@ func (p *pass) stage(ctx context.Context, e *entry) {
 	if ev.Hook == abi.OnModelChunk && e.Spec.Mode == Enforce {
 		ev.Subject = p.op.withTail(e, &ev)
 	}
-	verdict, failure, step := p.op.run.invoke(ctx, e, &ev)
+	var step Step
+	verdict, failure := p.op.run.invoke(ctx, e, &ev, &step)
 	if failure == nil && e.Spec.Mode == Enforce {
 		failure = p.take(ctx, e, &ev, verdict, &step)
 	}
 	if failure != nil {
 		p.fail(e, &ev, failure, &step)
 	}
-	p.op.run.tell(step)
+	p.op.run.tell(&step)
 }
 
 // take applies a verdict of a stage that enforces.
@@ -118,9 +135,7 @@ func (p *pass) take(ctx context.Context, e *entry, ev *abi.Event, v abi.Verdict,
 	case abi.Respond:
 		return p.respond(e, ev, v.Answer)
 	case abi.Wait:
-		if err := p.op.run.ledger.clock.Sleep(ctx, v.Wait); err != nil {
-			p.cancelled = true
-		}
+		p.wait = v.Wait
 	}
 	return nil
 }
@@ -173,7 +188,9 @@ func (p *pass) answerByHost(d Denial) {
 	}
 	p.answer, p.answeredBy, p.denial = answer, nil, &d
 	if d.Stage == "" {
-		p.op.run.tell(p.op.run.step(p.ev, Step{Verdict: abi.Respond, Code: d.Code}))
+		step := Step{Verdict: abi.Respond, Code: d.Code}
+		p.op.run.place(p.ev, &step)
+		p.op.run.tell(&step)
 	}
 }
 

@@ -36,6 +36,7 @@ func chainOf(t *testing.T, stages ...*stage) *world {
 		runs, ops := w.ledger.Open()
 		assert.Zero(t, runs, "runs left")
 		assert.Zero(t, ops, "operations left")
+		w.ledger.Close(context.Background())
 	})
 	return w
 }
@@ -108,8 +109,8 @@ func dispatch(op *chain.Op, h abi.Hook, value string) chain.Outcome {
 	return op.Dispatch(context.Background(), h, event(h, value))
 }
 
-func event(h abi.Hook, value string) abi.Event {
-	ev := abi.Event{Subject: said(value)}
+func event(h abi.Hook, value string) *abi.Event {
+	ev := &abi.Event{Subject: said(value)}
 	if abi.Allowed(h, abi.Respond) {
 		ev.Decode = decode
 	}

@@ -31,7 +31,7 @@ func (a *adapter) beforeAgent(c agent.Context) (answer *genai.Content, _ error) 
 	if !op.Run().Chain().Wants(abi.BeforeAgent) {
 		return nil, nil
 	}
-	out := op.Dispatch(c, abi.BeforeAgent, abi.Event{Decode: decodeContent})
+	out := op.Dispatch(c, abi.BeforeAgent, &abi.Event{Decode: decodeContent})
 	switch {
 	case out.Cancelled:
 		return silence(), nil
@@ -82,7 +82,7 @@ func (a *adapter) afterAgent(c agent.Context) (answer *genai.Content, _ error) {
 		}
 	}()
 	u := bare(c)
-	out := a.find(u).closeAgent(u).Dispatch(c, abi.AfterAgent, abi.Event{Decode: decodeContent})
+	out := a.find(u).closeAgent(u).Dispatch(c, abi.AfterAgent, &abi.Event{Decode: decodeContent})
 	if out.Answer == nil {
 		return nil, nil
 	}

@@ -56,8 +56,8 @@ func withheld(ev *session.Event) *session.Event {
 	return &empty
 }
 
-func eventEvent(c agent.InvocationContext, ev *session.Event) abi.Event {
-	e := abi.Event{
+func eventEvent(c agent.InvocationContext, ev *session.Event) *abi.Event {
+	e := &abi.Event{
 		Subject: eventSubject(ev, protocolCalls(c)), State: sessionState(c),
 		Agent: ev.Author, Branch: ev.Branch, Author: ev.Author, FinishReason: string(ev.FinishReason),
 	}

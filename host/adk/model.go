@@ -27,7 +27,7 @@ func (a *adapter) beforeModel(c agent.Context, req *model.LLMRequest) (answer *m
 		return &model.LLMResponse{Content: r.refuse(u, d, first)}, nil
 	}
 	r, op := a.openModel(u, req.Model)
-	out := op.Dispatch(c, abi.BeforeModel, abi.Event{
+	out := op.Dispatch(c, abi.BeforeModel, &abi.Event{
 		Subject: requestSubject(req, protocolCalls(u)), Decode: decodeResponse(nil), SetState: u.State().Set,
 	})
 	switch {
@@ -189,8 +189,8 @@ func blank(c *genai.Content) bool {
 }
 
 // responseEvent is what a chunk or a final response says about its call.
-func responseEvent(resp *model.LLMResponse) abi.Event {
-	ev := abi.Event{
+func responseEvent(resp *model.LLMResponse) *abi.Event {
+	ev := &abi.Event{
 		Subject: responseSubject(resp), Decode: decodeResponse(resp),
 		Usage: usage(resp.UsageMetadata), FinishReason: string(resp.FinishReason),
 	}
@@ -258,7 +258,7 @@ func (a *adapter) onModelError(c agent.Context, req *model.LLMRequest, failed er
 	u := bare(c)
 	r := a.find(u)
 	op := r.model(u)
-	ev := abi.Event{Subject: errorSubject(failed), Decode: decodeResponse(nil), Model: req.Model}
+	ev := &abi.Event{Subject: errorSubject(failed), Decode: decodeResponse(nil), Model: req.Model}
 	if cancels(failed) {
 		ev.Flags |= abi.Cancelled
 	}

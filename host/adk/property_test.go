@@ -1,6 +1,7 @@
 package adk_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,7 +87,7 @@ func TestEveryEnteredStageIsClosedOnce(t *testing.T) {
 
 // play runs one case.
 func play(t *testing.T, seed uint64, seen *tally) {
-	goroutines := runtime.NumGoroutine()
+	before, _ := goroutines()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c := &lot{dice: newDice(seed), tally: seen, cancel: cancel, books: newBooks()}
@@ -110,7 +111,10 @@ func play(t *testing.T, seed uint64, seen *tally) {
 	if c.end == "consumer panic" {
 		cancel() // as a server does for a handler that panicked: ADK waits for it
 	}
-	settle(t, "goroutines left", func() bool { return runtime.NumGoroutine() <= goroutines })
+	settle(t, "goroutines left", func() bool {
+		working, _ := goroutines()
+		return working <= before
+	})
 	runs, ops := ledger.Open()
 	if c.end == "consumer panic" {
 		// ADK lets hooks run on after after_run (fact 34). What they leave open
@@ -123,6 +127,21 @@ func play(t *testing.T, seed uint64, seen *tally) {
 	assert.Zero(t, ops, "operations left")
 	c.books.check(t)
 	c.books.count(seen)
+	ledger.Close(context.Background())
+	settle(t, "workers left", func() bool {
+		_, workers := goroutines()
+		return workers == 0
+	})
+}
+
+// goroutines counts those that a ledger keeps for stages to come apart from
+// all others.
+func goroutines() (working, workers int) {
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	all := bytes.Count(stacks, []byte("goroutine ")) - bytes.Count(stacks, []byte(" in goroutine "))
+	workers = bytes.Count(stacks, []byte("\ngithub.com/hookhost/hookhost/chain.(*workers).work("))
+	return all - workers, workers
 }
 
 // settle waits until the condition holds.

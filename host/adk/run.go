@@ -24,7 +24,7 @@ func (a *adapter) onUserMessage(c agent.InvocationContext, msg *genai.Content) (
 	if !r.Chain().Wants(abi.OnUserMessage) {
 		return nil, nil
 	}
-	out := r.Root().Dispatch(c, abi.OnUserMessage, abi.Event{
+	out := r.Root().Dispatch(c, abi.OnUserMessage, &abi.Event{
 		Subject: contentSubject(msg, protocolCalls(c)), State: sessionState(c),
 	})
 	if out.Subject == nil {
@@ -55,7 +55,7 @@ func (a *adapter) beforeRun(c agent.InvocationContext) (answer *genai.Content, e
 	if r.Stopped() || !r.Chain().Wants(abi.BeforeRun) {
 		return nil, nil
 	}
-	out := r.Root().Dispatch(c, abi.BeforeRun, abi.Event{Decode: decodeContent, State: sessionState(c)})
+	out := r.Root().Dispatch(c, abi.BeforeRun, &abi.Event{Decode: decodeContent, State: sessionState(c)})
 	if out.Cancelled {
 		r.Deny(chain.Denial{Refusal: abi.Refusal{Code: "cancelled"}})
 	}

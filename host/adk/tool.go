@@ -27,7 +27,7 @@ func (a *adapter) beforeTool(c agent.Context, t tool.Tool, args map[string]any) 
 	if !r.Chain().Wants(abi.BeforeTool) {
 		return nil, nil
 	}
-	out := op.Dispatch(c, abi.BeforeTool, abi.Event{Subject: argumentSubject(args), Decode: decodeResult, SetState: u.State().Set})
+	out := op.Dispatch(c, abi.BeforeTool, &abi.Event{Subject: argumentSubject(args), Decode: decodeResult, SetState: u.State().Set})
 	switch {
 	case out.Cancelled:
 		return failed("The run was cancelled before this tool could run."), nil
@@ -53,7 +53,7 @@ func (a *adapter) afterTool(c agent.Context, t tool.Tool, args, result map[strin
 	}()
 	a.arguments.giveBack(args)
 	op := a.find(bare(c)).closeTool(c, t.Name())
-	ev := abi.Event{Decode: decodeResult}
+	ev := &abi.Event{Decode: decodeResult}
 	sanitised := a.sanitised(t, toolErr)
 	if result == nil && sanitised != nil {
 		result = sanitised
@@ -104,7 +104,7 @@ func (a *adapter) onToolError(c agent.Context, t tool.Tool, args map[string]any,
 			op.End(c, abi.ReasonError)
 		}()
 	}
-	out := op.Dispatch(c, abi.OnToolError, abi.Event{Subject: errorSubject(toolErr), Decode: decodeResult})
+	out := op.Dispatch(c, abi.OnToolError, &abi.Event{Subject: errorSubject(toolErr), Decode: decodeResult})
 	if out.Answer == nil {
 		return nil, nil
 	}

@@ -98,11 +98,12 @@ func (o *openCharges) take(n int64, may func(*charge) bool) (*charge, bool) {
 // own hands a charge over to the run if there is a lease in it, and otherwise
 // to the operation.
 func (c *Call) own(n int64, t *charge) {
-	c.services.open.put(n, t)
+	services := c.services // the call itself is not kept as long as what it took
+	services.open.put(n, t)
 	scope, key := c.owner(n, t)
 	scope.Own(key, func(_ context.Context, ending abi.Ending) {
-		if t, found := c.services.open.take(n, func(*charge) bool { return true }); found {
-			c.services.finish(t, ending)
+		if t, found := services.open.take(n, func(*charge) bool { return true }); found {
+			services.finish(t, ending)
 		}
 	})
 }

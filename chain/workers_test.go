@@ -1,0 +1,75 @@
+package chain_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hookhost/hookhost/abi"
+	"github.com/hookhost/hookhost/chain"
+)
+
+// deep needs more stack than a waiting run may keep.
+func deep(n int) (sum byte) {
+	var frame [1024]byte
+	frame[n%len(frame)] = 1
+	if n > 0 {
+		sum = deep(n - 1)
+	}
+	return sum + frame[n%len(frame)]
+}
+
+func TestRunsThatWaitKeepNoDeepStack(t *testing.T) {
+	const runs = 200
+	built, err := chain.New("v1", 0, chain.Entry{
+		Stage: responder("deep").at(abi.BeforeModel, func(context.Context, *abi.Event) (abi.Verdict, error) {
+			deep(100)
+			return abi.Verdict{Kind: abi.Wait, Wait: time.Hour}, nil
+		}),
+		Spec: chain.Spec{Name: "deep", Role: chain.Responder, Mode: chain.Enforce, Timeout: time.Minute},
+	})
+	require.NoError(t, err)
+	clock := &sleeps{}
+	ledger := chain.NewLedger(built, clock, chain.Tracer{})
+	before := stacks()
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	for range runs {
+		waiting.Go(func() {
+			r := ledger.Begin(abi.Event{})
+			op, _ := r.Open(abi.OpModel, abi.Event{})
+			assert.True(t, op.Dispatch(ctx, abi.BeforeModel, event(abi.BeforeModel, "question")).Cancelled)
+			r.Finish(context.Background(), true)
+		})
+	}
+	require.Eventually(t, func() bool { return clock.now.Load() == runs }, 10*time.Second, time.Millisecond)
+	assert.Less(t, (stacks()-before)/runs, uint64(16<<10), "bytes of stack of each")
+	cancel()
+	waiting.Wait()
+	ledger.Close(context.Background())
+}
+
+// sleeps is the real clock, and knows how many wait on it.
+type sleeps struct {
+	chain.WallClock
+	now atomic.Int64
+}
+
+func (s *sleeps) Sleep(ctx context.Context, d time.Duration) error {
+	s.now.Add(1)
+	return s.WallClock.Sleep(ctx, d)
+}
+
+func stacks() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.StackInuse
+}
