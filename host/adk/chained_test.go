@@ -131,6 +131,7 @@ func newChainOf(t *testing.T, shape demo.Shape, entries []chain.Entry, replies .
 		runs, ops := c.ledger.Open()
 		assert.Zero(t, runs, "runs left open")
 		assert.Zero(t, ops, "operations left open")
+		c.ledger.Close(context.Background())
 	})
 	return c
 }
