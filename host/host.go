@@ -95,12 +95,13 @@ func prepare(ctx context.Context, path string, o Options) (*Host, *chain.Chain, 
 	h.manifest = m
 	h.plans = newPlans(numbers, o)
 	switches := make(chan struct{}, 1)
-	if h.store, err = h.openStore(ctx, switches); err != nil {
+	var away func() bool
+	if h.store, away, err = h.openStore(ctx, switches); err != nil {
 		return nil, nil, err
 	}
 	h.fleet = newProcesses(h.store, int64(m.Store.Replicas), processExpiry, switches)
 	h.services = &hostfn.Services{
-		Store: h.store, StoreTimeout: m.Store.Timeout, Local: memory.New(o.clock()), Replicas: h.Replicas,
+		Store: h.store, StoreTimeout: m.Store.Timeout, Away: away, Local: memory.New(o.clock()), Replicas: h.Replicas,
 		Plans: h.plans, Log: h.log, Meter: o.meter(),
 	}
 	h.runtime = wasm.New(cacheDir(o.CacheDir), h.log)
@@ -111,17 +112,18 @@ func prepare(ctx context.Context, path string, o Options) (*Host, *chain.Chain, 
 	return h, first, nil
 }
 
-// openStore opens the store of the manifest, guarded if it can be away.
-func (h *Host) openStore(ctx context.Context, switches chan<- struct{}) (store.Store, error) {
+// openStore opens the store of the manifest, guarded if it can be away. Where
+// nobody knows whether it is, away is nil.
+func (h *Host) openStore(ctx context.Context, switches chan<- struct{}) (s store.Store, away func() bool, err error) {
 	opened, shared, err := openStore(ctx, h.manifest, h.options)
 	if err != nil || !shared {
-		return opened, err
+		return opened, nil, err
 	}
-	s, err := guard(opened, h.options.meter(), h.log, switches)
+	s, away, err = guard(opened, h.options.meter(), h.log, switches)
 	if err != nil {
-		return nil, errors.Join(err, opened.Close(ctx))
+		return nil, nil, errors.Join(err, opened.Close(ctx))
 	}
-	return s, nil
+	return s, away, nil
 }
 
 // Roads are the ways in which ADK runs code that it shows to no plugin, so
