@@ -36,8 +36,8 @@ func suggestPlan(ctx context.Context, c *command) error {
 	if err := since.within(c, store.ActivityKept); err != nil {
 		return err
 	}
-	return f.with(ctx, c, func(l *host.Limits) error {
-		base, err := basis(l.Plans(), *plan)
+	return f.withPlans(ctx, c, func(l *host.Limits, plans *manifest.Plans) error {
+		base, err := basis(plans, *plan)
 		if err != nil {
 			return err
 		}
