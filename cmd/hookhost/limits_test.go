@@ -215,6 +215,32 @@ eve   a    free  1      0       unknown  unknown     unknown   unknown   unknown
 	assert.JSONEq(t, `[{"user": "ada", "app": "b", "plan": "pro", "calls": 2, "tokens": {"prompt": 200, "cached": 40, "total": 250}, "partial": ["cached"]}]`, string(text))
 }
 
+// What a conversation ends with says the same of the same calls: that a number
+// was not given makes no other one larger.
+func TestUsageOfARunSaysWhatIsMissing(t *testing.T) {
+	n := func(v int64) *int64 { return &v }
+	records := []store.Record{
+		{Tokens: store.Tokens{Prompt: n(100), Cached: n(40), Total: n(120)}},
+		{Tokens: store.Tokens{Prompt: n(100), Total: n(130)}},
+	}
+	said := func(records []store.Record) string {
+		return shown(false, func(p *printer) { p.usage("ada", records, nil) })
+	}
+	assert.Equal(t, `usage of ada: 2 model calls
+  prompt              200 tokens
+  of it cached        40+ tokens
+  of it fresh         60+ tokens
+  candidates      unknown tokens
+  thoughts        unknown tokens
+  tool use        unknown tokens
+  total               250 tokens
+  + some of the calls did not say
+`, said(records))
+	alone := said(records[1:])
+	assert.Contains(t, alone, "of it cached    unknown tokens\n  of it fresh     unknown tokens\n")
+	assert.NotContains(t, alone, "+")
+}
+
 // Where the store kept no more records, older calls may be missing in a sum.
 func TestSpentSaysThatOlderCallsMayBeMissing(t *testing.T) {
 	day := time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
