@@ -133,11 +133,15 @@ func Roads() []string {
 }
 
 // warn logs what the manifest allows and cannot be meant, such as a limit
-// that no plan gives a number: it would limit nothing.
+// that no plan gives a number, which would limit nothing; and what is seldom
+// meant in the plans, which change while nobody runs hookhost lint.
 func (h *Host) warn(m *manifest.Manifest, numbers *manifest.Plans) {
 	for _, found := range manifest.Lint(m, manifest.LintInput{Plans: numbers}) {
-		if found.Level == manifest.Fault {
+		switch {
+		case found.Level == manifest.Fault:
 			h.log.Error("the manifest cannot be meant so", "rule", found.Rule, "finding", found.At.Error())
+		case numbers != nil && found.At.File == numbers.File:
+			h.log.Warn("the plans are seldom meant so", "rule", found.Rule, "finding", found.At.Error())
 		}
 	}
 }
@@ -169,13 +173,17 @@ func (h *Host) poll(ctx context.Context) {
 }
 
 // start begins what runs as long as the host: renewing leases, writing what
-// was put off, asking for overrides, telling that this process lives, and
-// ending the runs that ADK never ends.
+// was put off, asking for overrides, looking at plans.toml, telling that this
+// process lives, and ending the runs that ADK never ends.
 func (h *Host) start() {
 	h.stopped, h.stop = context.WithCancel(context.Background())
 	ctx := h.stopped
 	h.background.Go(func() { h.services.Run(ctx) })
 	h.background.Go(func() { every(ctx, pollEvery, func() { h.poll(ctx) }) })
+	h.background.Go(func() {
+		var seen watch
+		every(ctx, watchEvery, func() { h.lookAtPlans(&seen) })
+	})
 	h.background.Go(func() {
 		h.fleet.run(ctx, func(err error) { h.log.Debug("this process could not say that it lives", "error", err) })
 	})
@@ -267,7 +275,7 @@ func (h *Host) Reload(ctx context.Context) error {
 
 // ReloadPlans reads plans.toml again, validates all of it, and puts it in place
 // for all limits that are asked from now on. After an error the plans are as
-// they were.
+// they were. The host does this by itself within seconds of a change.
 func (h *Host) ReloadPlans() error {
 	h.reload.Lock()
 	defer h.reload.Unlock()
