@@ -210,7 +210,9 @@ func TestALimitWithoutNumbersIsSaid(t *testing.T) {
 
 func TestPlansThatAreSeldomMeantSoAreSaid(t *testing.T) {
 	w := openOn(t, oneTurn+"tokens = { rate = \"1/s\", burst = 100, estimate = 60 }\n", strings.Replace(limitOnly, "[limits]", "[limits]\nfan_out = 2", 1), host.Options{})
-	warned := func() int { return strings.Count(w.log.String(), "level=WARN msg=\"the plans are seldom meant so\" rule=burst-below-fan-out") }
+	warned := func() int {
+		return strings.Count(w.log.String(), "level=WARN msg=\"the plans are seldom meant so\" rule=burst-below-fan-out")
+	}
 	assert.Equal(t, 1, warned(), "at the start")
 	assert.NotContains(t, w.log.String(), "rule=unpinned", "which is for who writes the manifest")
 

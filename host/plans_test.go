@@ -368,7 +368,9 @@ func TestChangedPlansThatAreBadAreSaidOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := onPlans(t, manyPlans, host.Options{})
 		dir := filepath.Dir(w.path)
-		said := func() int { return strings.Count(w.log.String(), "changed plans refused, the running ones stay\" plans=v1") }
+		said := func() int {
+			return strings.Count(w.log.String(), "changed plans refused, the running ones stay\" plans=v1")
+		}
 		for i, change := range []func(){
 			func() { writePlans(t, dir, manyPlans+"bursts = 3\n") },
 			func() { require.NoError(t, os.Remove(filepath.Join(dir, "plans.toml"))) },
