@@ -264,7 +264,7 @@ func unavailable(script string, err error) error {
 		}
 	}
 	if kind, inTheWay := strings.CutPrefix(err.Error(), "HOOKHOST "); inTheWay {
-		return fmt.Errorf("%s: %w: %s: a key of another program is in the way, give the store a namespace or a database of its own", where, store.ErrUnavailable, kind)
+		return fmt.Errorf("%s: %w: %s: %w, give the store a namespace or a database of its own", where, store.ErrUnavailable, kind, store.ErrInTheWay)
 	}
 	var untrusted *tls.CertificateVerificationError
 	if errors.As(err, &untrusted) {

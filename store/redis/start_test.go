@@ -233,6 +233,7 @@ func TestOutageAKeyOfAnotherTypeIsInTheWay(t *testing.T) {
 			server.Do(t, put...)
 			_, err := s.Admit(ctx, turn("a", ann))
 			require.ErrorIs(t, err, store.ErrUnavailable)
+			require.ErrorIs(t, err, store.ErrInTheWay)
 			assert.ErrorContains(t, err, "redis admit: store unavailable: "+inTheWay.kind+": ")
 			assert.NotContains(t, err.Error(), "ann")
 		}

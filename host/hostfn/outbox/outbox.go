@@ -384,7 +384,8 @@ func (o *Outbox) putBack(l *line, err error, away bool) {
 	if !away {
 		return
 	}
-	if l.pause > 0 && o.pause == 0 { // others were written since it failed
+	writtenSince := l.pause > 0 && o.pause == 0 // others, since it failed
+	if writtenSince || errors.Is(err, store.ErrInTheWay) {
 		l.pause = longer(l.pause)
 		l.until = time.Now().Add(l.pause)
 		return

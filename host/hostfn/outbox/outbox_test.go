@@ -330,6 +330,24 @@ func (b *bench) obstruct(user, kind string) {
 	}})
 }
 
+func TestAKeyInTheWayHoldsUpNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := known(t)
+		defer b.start()()
+		b.Put(outbox.Entry{Kind: "record", Line: lineOf("ada"), Write: func(context.Context) error {
+			return fmt.Errorf("%w: records: %w", store.ErrUnavailable, store.ErrInTheWay)
+		}})
+		time.Sleep(10 * time.Second)
+		assert.False(t, b.Away(), "the store answered")
+		b.put("bob", "free", "0")
+		synctest.Wait()
+		assert.Equal(t, numbers(1), b.of("bob"), "at once")
+		assert.Zero(t, b.logged("writes wait for the store"))
+		time.Sleep(time.Minute)
+		assert.Equal(t, 1, b.losses("record"))
+	})
+}
+
 // known is an outbox that is told whether the store is away.
 func known(t *testing.T) *bench {
 	var b *bench
