@@ -437,7 +437,7 @@ func (o *Outbox) done(l *line, err error) {
 	if e := o.takeOut(l); err != nil {
 		o.lose(e, err)
 	}
-	l.pause = 0
+	l.pause, l.until = 0, time.Time{}
 	if !l.stuck() {
 		l.tries, l.failing, l.last = 0, 0, time.Time{}
 	}

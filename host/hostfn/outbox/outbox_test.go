@@ -375,7 +375,7 @@ func TestWhatIsStuckIsGivenUpSoThatTheRestIsWritten(t *testing.T) {
 
 		time.Sleep(58 * time.Second)
 		assert.Empty(t, b.of("ada"))
-		assert.Empty(t, b.lost)
+		assert.Zero(t, b.losses("settle"))
 		time.Sleep(4 * time.Second)
 
 		assert.Equal(t, numbers(2), b.of("ada"))
