@@ -276,13 +276,15 @@ func (h *Host) Reload(ctx context.Context) error {
 // ReloadPlans reads plans.toml again, validates all of it, and puts it in place
 // for all limits that are asked from now on. After an error the plans are as
 // they were. The host does this by itself within seconds of a change.
-func (h *Host) ReloadPlans() error {
+func (h *Host) ReloadPlans() error { return h.takePlans(loadPlans) }
+
+func (h *Host) takePlans(read func(*manifest.Manifest) (*manifest.Plans, error)) error {
 	h.reload.Lock()
 	defer h.reload.Unlock()
 	if h.closed {
 		return ErrClosed
 	}
-	numbers, err := loadPlans(h.manifest)
+	numbers, err := read(h.manifest)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ const watchEvery = 2 * time.Second
 
 // watch is what the host saw of plans.toml when it looked last.
 type watch struct {
+	looked bool   // there was a last time
 	seen   string // the text, or why there is none
 	judged bool
 }
@@ -24,22 +25,29 @@ func (h *Host) lookAtPlans(w *watch) {
 	if path == "" {
 		return
 	}
-	data, err := manifest.ReadFile(path)
+	data, unread := manifest.ReadFile(path)
 	now := string(data)
-	if err != nil {
-		now = err.Error()
+	if unread != nil {
+		now = unread.Error()
 	}
-	running := h.plans.file()
-	switch {
-	case now != w.seen:
-		*w = watch{seen: now}
+	switch running := h.plans.file(); {
+	case !w.looked || now != w.seen:
+		*w = watch{looked: true, seen: now}
+		return
 	case w.judged:
-	case err == nil && running != nil && running.Is(data):
+		return
+	case unread == nil && running != nil && running.Is(data):
 		w.judged = true
-	default:
-		w.judged = true
-		if err := h.ReloadPlans(); err != nil {
-			h.log.Error("changed plans refused, the running ones stay", "plans", h.plans.Version(), "error", err)
+		return
+	}
+	w.judged = true
+	err := h.takePlans(func(m *manifest.Manifest) (*manifest.Plans, error) {
+		if unread != nil || m.Limits.Plans != path {
+			return loadPlans(m)
 		}
+		return manifest.ParsePlans(path, data)
+	})
+	if err != nil {
+		h.log.Error("changed plans refused, the running ones stay", "plans", h.plans.Version(), "error", err)
 	}
 }
