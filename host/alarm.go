@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -12,20 +13,21 @@ import (
 	"github.com/hookhost/hookhost/store/breaker"
 )
 
-// guard puts a breaker before a store that can be away, and an alarm on it. Each
-// switch is also put into the channel, if there is room.
-func guard(s store.Store, m metric.Meter, log *slog.Logger, switches chan<- struct{}) (store.Store, error) {
+// guard puts a breaker before a store that can be away, and an alarm on it. Away
+// says how it is now; each switch is also put into the channel, if there is room.
+func guard(s store.Store, m metric.Meter, log *slog.Logger, switches chan<- struct{}) (guarded store.Store, away func() bool, err error) {
 	a, err := newAlarm(m, log)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return breaker.New(s, breaker.Options{Switched: func(away bool, cause error) {
+		a.now.Store(away)
 		a.switched(away, cause)
 		select {
 		case switches <- struct{}{}:
 		default:
 		}
-	}}), nil
+	}}), a.now.Load, nil
 }
 
 // alarm tells operators that the store went away and that it is back: once
@@ -35,6 +37,7 @@ type alarm struct {
 	switches metric.Int64Counter
 	away     metric.Int64Gauge
 	since    time.Time
+	now      atomic.Bool // away
 }
 
 func newAlarm(m metric.Meter, log *slog.Logger) (*alarm, error) {

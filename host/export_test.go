@@ -12,7 +12,8 @@ import (
 
 // Guard is what a host puts before a store that can be away.
 func Guard(s store.Store, m metric.MeterProvider, log *slog.Logger) (store.Store, error) {
-	return guard(s, Options{Meter: m}.meter(), log, nil)
+	guarded, _, err := guard(s, Options{Meter: m}.meter(), log, nil)
+	return guarded, err
 }
 
 // Process is one of those that share a store.

@@ -95,12 +95,13 @@ func prepare(ctx context.Context, path string, o Options) (*Host, *chain.Chain, 
 	h.manifest = m
 	h.plans = newPlans(numbers, o)
 	switches := make(chan struct{}, 1)
-	if h.store, err = h.openStore(ctx, switches); err != nil {
+	var away func() bool
+	if h.store, away, err = h.openStore(ctx, switches); err != nil {
 		return nil, nil, err
 	}
 	h.fleet = newProcesses(h.store, int64(m.Store.Replicas), processExpiry, switches)
 	h.services = &hostfn.Services{
-		Store: h.store, StoreTimeout: m.Store.Timeout, Local: memory.New(o.clock()), Replicas: h.Replicas,
+		Store: h.store, StoreTimeout: m.Store.Timeout, Away: away, Local: memory.New(o.clock()), Replicas: h.Replicas,
 		Plans: h.plans, Log: h.log, Meter: o.meter(),
 	}
 	h.runtime = wasm.New(cacheDir(o.CacheDir), h.log)
@@ -111,17 +112,18 @@ func prepare(ctx context.Context, path string, o Options) (*Host, *chain.Chain, 
 	return h, first, nil
 }
 
-// openStore opens the store of the manifest, guarded if it can be away.
-func (h *Host) openStore(ctx context.Context, switches chan<- struct{}) (store.Store, error) {
+// openStore opens the store of the manifest, guarded if it can be away. Where
+// nobody knows whether it is, away is nil.
+func (h *Host) openStore(ctx context.Context, switches chan<- struct{}) (s store.Store, away func() bool, err error) {
 	opened, shared, err := openStore(ctx, h.manifest, h.options)
 	if err != nil || !shared {
-		return opened, err
+		return opened, nil, err
 	}
-	s, err := guard(opened, h.options.meter(), h.log, switches)
+	s, away, err = guard(opened, h.options.meter(), h.log, switches)
 	if err != nil {
-		return nil, errors.Join(err, opened.Close(ctx))
+		return nil, nil, errors.Join(err, opened.Close(ctx))
 	}
-	return s, nil
+	return s, away, nil
 }
 
 // Roads are the ways in which ADK runs code that it shows to no plugin, so
@@ -131,11 +133,15 @@ func Roads() []string {
 }
 
 // warn logs what the manifest allows and cannot be meant, such as a limit
-// that no plan gives a number: it would limit nothing.
+// that no plan gives a number, which would limit nothing; and what is seldom
+// meant in the plans, which change while nobody runs hookhost lint.
 func (h *Host) warn(m *manifest.Manifest, numbers *manifest.Plans) {
 	for _, found := range manifest.Lint(m, manifest.LintInput{Plans: numbers}) {
-		if found.Level == manifest.Fault {
+		switch {
+		case found.Level == manifest.Fault:
 			h.log.Error("the manifest cannot be meant so", "rule", found.Rule, "finding", found.At.Error())
+		case numbers != nil && found.At.File == numbers.File:
+			h.log.Warn("the plans are seldom meant so", "rule", found.Rule, "finding", found.At.Error())
 		}
 	}
 }
@@ -167,13 +173,17 @@ func (h *Host) poll(ctx context.Context) {
 }
 
 // start begins what runs as long as the host: renewing leases, writing what
-// was put off, asking for overrides, telling that this process lives, and
-// ending the runs that ADK never ends.
+// was put off, asking for overrides, looking at plans.toml, telling that this
+// process lives, and ending the runs that ADK never ends.
 func (h *Host) start() {
 	h.stopped, h.stop = context.WithCancel(context.Background())
 	ctx := h.stopped
 	h.background.Go(func() { h.services.Run(ctx) })
 	h.background.Go(func() { every(ctx, pollEvery, func() { h.poll(ctx) }) })
+	h.background.Go(func() {
+		var seen watch
+		every(ctx, watchEvery, func() { h.lookAtPlans(&seen) })
+	})
 	h.background.Go(func() {
 		h.fleet.run(ctx, func(err error) { h.log.Debug("this process could not say that it lives", "error", err) })
 	})
@@ -265,14 +275,16 @@ func (h *Host) Reload(ctx context.Context) error {
 
 // ReloadPlans reads plans.toml again, validates all of it, and puts it in place
 // for all limits that are asked from now on. After an error the plans are as
-// they were.
-func (h *Host) ReloadPlans() error {
+// they were. The host does this by itself within seconds of a change.
+func (h *Host) ReloadPlans() error { return h.takePlans(loadPlans) }
+
+func (h *Host) takePlans(read func(*manifest.Manifest) (*manifest.Plans, error)) error {
 	h.reload.Lock()
 	defer h.reload.Unlock()
 	if h.closed {
 		return ErrClosed
 	}
-	numbers, err := loadPlans(h.manifest)
+	numbers, err := read(h.manifest)
 	if err != nil {
 		return err
 	}

@@ -208,6 +208,20 @@ func TestALimitWithoutNumbersIsSaid(t *testing.T) {
 	assert.Contains(t, w.log.String(), "limit:trun stands in no table")
 }
 
+func TestPlansThatAreSeldomMeantSoAreSaid(t *testing.T) {
+	w := openOn(t, oneTurn+"tokens = { rate = \"1/s\", burst = 100, estimate = 60 }\n", strings.Replace(limitOnly, "[limits]", "[limits]\nfan_out = 2", 1), host.Options{})
+	warned := func() int {
+		return strings.Count(w.log.String(), "level=WARN msg=\"the plans are seldom meant so\" rule=burst-below-fan-out")
+	}
+	assert.Equal(t, 1, warned(), "at the start")
+	assert.NotContains(t, w.log.String(), "rule=unpinned", "which is for who writes the manifest")
+
+	require.NoError(t, w.host.ReloadPlans())
+	assert.Equal(t, 2, warned())
+	require.NoError(t, w.host.Reload(t.Context()))
+	assert.Equal(t, 3, warned())
+}
+
 func TestAHostLeavesNoGoroutine(t *testing.T) {
 	path := write(t, t.TempDir(), redactOnly)
 	before := runtime.NumGoroutine()

@@ -36,8 +36,8 @@ var ErrStoreInside = errors.New("a memory:// store lives inside the process that
 // ErrNoPlans is a manifest that names no plans.
 var ErrNoPlans = errors.New("the manifest names no plans: write plans under [limits]")
 
-// OpenLimits opens the store of the manifest at path and its plans. It loads no
-// module, and Options.Dev changes nothing.
+// OpenLimits opens the store of the manifest at path and its plans, if it names
+// any. It loads no module, and Options.Dev changes nothing.
 func OpenLimits(ctx context.Context, path string, o Options) (*Limits, error) {
 	read := o.manifest()
 	read.NoModules = true
@@ -52,9 +52,6 @@ func OpenLimits(ctx context.Context, path string, o Options) (*Limits, error) {
 	if err != nil {
 		return nil, err
 	}
-	if file == nil {
-		return nil, fmt.Errorf("%s: %w", m.File, ErrNoPlans)
-	}
 	m.Store.Timeout = max(m.Store.Timeout, limitsTimeout)
 	s, _, err := openStore(ctx, m, o)
 	if err != nil {
@@ -67,8 +64,13 @@ func OpenLimits(ctx context.Context, path string, o Options) (*Limits, error) {
 // the timeout that operators have.
 func (l *Limits) Manifest() *manifest.Manifest { return l.manifest }
 
-// Plans is what stands in plans.toml.
-func (l *Limits) Plans() *manifest.Plans { return l.plans.file() }
+// Plans is what stands in plans.toml, or ErrNoPlans.
+func (l *Limits) Plans() (*manifest.Plans, error) {
+	if file := l.plans.file(); file != nil {
+		return file, nil
+	}
+	return nil, fmt.Errorf("%s: %w", l.manifest.File, ErrNoPlans)
+}
 
 // Shown is what holds for a user now.
 type Shown struct {
@@ -91,6 +93,10 @@ type ShownLimit struct {
 // the app and that all share, each by name. A limit that is counted by several
 // stages in shadow is there once for each of them.
 func (l *Limits) Show(ctx context.Context, app, user string) (Shown, error) {
+	plans, err := l.Plans()
+	if err != nil {
+		return Shown{}, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	if err := l.plans.overrides.poll(ctx, l.store); err != nil {
@@ -104,8 +110,8 @@ func (l *Limits) Show(ctx context.Context, app, user string) (Shown, error) {
 		limits map[string]manifest.Limit
 	}{
 		{"user", store.Owner{Kind: store.OwnerUser, App: app, User: user}, plan.Limits},
-		{"app", store.Owner{Kind: store.OwnerApp, App: app}, l.Plans().App},
-		{"global", store.Owner{Kind: store.OwnerGlobal}, l.Plans().Global},
+		{"app", store.Owner{Kind: store.OwnerApp, App: app}, plans.App},
+		{"global", store.Owner{Kind: store.OwnerGlobal}, plans.Global},
 	} {
 		inShadow := scope.name == "user" && plan.Mode == chain.Shadow
 		for _, name := range slices.Sorted(maps.Keys(scope.limits)) {
@@ -164,7 +170,11 @@ var ErrNoPlan = errors.New("no such plan")
 // SetOverride puts a user on another plan, in all hosts on the store within
 // two seconds. An empty plan takes an override back.
 func (l *Limits) SetOverride(ctx context.Context, o store.Override) error {
-	if all := l.Plans().Plans; o.Plan != "" && all[o.Plan] == nil {
+	plans, err := l.Plans()
+	if err != nil {
+		return err
+	}
+	if all := plans.Plans; o.Plan != "" && all[o.Plan] == nil {
 		return fmt.Errorf("%q: %w: want %s", o.Plan, ErrNoPlan, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
@@ -188,8 +198,12 @@ func (l *Limits) Overrides(ctx context.Context, user string) ([]store.Override, 
 // user is on and those that stages keep in shadow, and names them. Open
 // reservations and leases stay.
 func (l *Limits) Refill(ctx context.Context, app, user string) ([]string, error) {
+	plans, err := l.Plans()
+	if err != nil {
+		return nil, err
+	}
 	buckets := map[string]bool{}
-	for _, plan := range l.Plans().Plans {
+	for _, plan := range plans.Plans {
 		for name, limit := range plan.Limits {
 			if limit.Bucket != nil {
 				buckets[name] = true

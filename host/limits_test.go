@@ -195,6 +195,15 @@ func TestLimitsSayWhyTheyCannotBeOpened(t *testing.T) {
 	require.ErrorIs(t, err, host.ErrStoreInside, "the default is memory too")
 
 	at = write(t, t.TempDir(), strings.Replace(limitOnly, `plans = "plans.toml"`, "", 1))
-	_, err = host.OpenLimits(t.Context(), at, host.Options{Store: memory.New(nil)})
+	l, err := host.OpenLimits(t.Context(), at, host.Options{Store: memory.New(nil)})
+	require.NoError(t, err, "there may be records all the same")
+	_, err = l.Top(t.Context(), store.Owner{Kind: store.OwnerGlobal}, time.Time{})
+	require.NoError(t, err)
+	_, err = l.Plans()
+	require.ErrorIs(t, err, host.ErrNoPlans)
+	_, err = l.Show(t.Context(), "app", "ada")
+	require.ErrorIs(t, err, host.ErrNoPlans)
+	require.ErrorIs(t, l.SetOverride(t.Context(), store.Override{User: "ada", Plan: "free"}), host.ErrNoPlans)
+	_, err = l.Refill(t.Context(), "app", "ada")
 	require.ErrorIs(t, err, host.ErrNoPlans)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/hookhost/hookhost/host/chaintest"
 	"github.com/hookhost/hookhost/host/demo"
 	"github.com/hookhost/hookhost/store"
+	"github.com/hookhost/hookhost/store/breaker"
 	"github.com/hookhost/hookhost/store/redis/redistest"
 )
 
@@ -306,6 +307,24 @@ func (h *afflicted) after(t *testing.T, o outage) {
 		assert.Equal(t, left, n, "%s: nothing was charged that was refused", h.policy)
 	}
 	assert.GreaterOrEqual(t, n, 1, "%s: calls that nobody got an answer to may have been charged, and no more", h.policy)
+}
+
+// One key of another program keeps one user from what is in it, and nobody else
+// from anything.
+func TestAKeyInTheWayOfOneUserIsNoOutage(t *testing.T) {
+	redistest.Require(t)
+	b := oneServer()(t)
+	w, m := openOnRedis(t, b.url, "shared", "closed")
+	b.server.Do(t, "XADD", "shared:{u:app:ada}:b:turn", "*", "a", "b")
+	for range 2 * breaker.Failures {
+		went, _ := w.turn()
+		require.Equal(t, busy, went)
+	}
+	assert.Equal(t, []string{"hello"}, w.saysTo("eve"))
+	assert.Empty(t, m.read("hookhost.store.switches"))
+	b.server.Do(t, "DEL", "shared:{u:app:ada}:b:turn")
+	went, _ := w.turn()
+	assert.Equal(t, granted, went)
 }
 
 func TestHostsOnOneServerShareTheirLimits(t *testing.T) {

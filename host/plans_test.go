@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -340,6 +341,74 @@ func TestPlansAreReloadedAlone(t *testing.T) {
 	assert.Equal(t, before, w.host.Manifest().Version)
 	assert.Contains(t, w.log.String(), `msg="plans reloaded" version=v2 before=v1`)
 	assert.Contains(t, w.log.String(), "plans=v1", "at the start")
+}
+
+// seconds is the longest that a change of plans.toml takes.
+const seconds = 7 * time.Second
+
+func TestChangedPlansArePickedUpWithoutASignal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := onPlans(t, manyPlans, host.Options{})
+		dir := filepath.Dir(w.path)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.NotContains(t, w.log.String(), "plans reloaded", "nothing changed")
+		write(t, dir, "this is no manifest")
+		writePlans(t, dir, strings.NewReplacer(`"v1"`, `"v2"`, `default = "free"`, `default = "store"`).Replace(manyPlans))
+
+		time.Sleep(seconds)
+		synctest.Wait()
+
+		assert.Equal(t, "store", w.host.PlanOf(t.Context(), "app", "ada").Name)
+		assert.Equal(t, 1, strings.Count(w.log.String(), `msg="plans reloaded" version=v2 before=v1`))
+	})
+}
+
+func TestChangedPlansThatAreBadAreSaidOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := onPlans(t, manyPlans, host.Options{})
+		dir := filepath.Dir(w.path)
+		said := func() int {
+			return strings.Count(w.log.String(), "changed plans refused, the running ones stay\" plans=v1")
+		}
+		for i, change := range []func(){
+			func() { writePlans(t, dir, manyPlans+"bursts = 3\n") },
+			func() { require.NoError(t, os.Remove(filepath.Join(dir, "plans.toml"))) },
+			func() { writePlans(t, dir, strings.ReplaceAll(manyPlans, "1/day", "-1/day")) },
+		} {
+			change()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			assert.Equal(t, i+1, said(), "once for each")
+			assert.Equal(t, "free", w.host.PlanOf(t.Context(), "app", "nobody").Name)
+		}
+		writePlans(t, dir, manyPlans)
+		time.Sleep(seconds)
+		synctest.Wait()
+		assert.NotContains(t, w.log.String(), "plans reloaded", "it is as it was")
+
+		writePlans(t, dir, strings.Replace(manyPlans, `"v1"`, `"v2"`, 1))
+		time.Sleep(seconds)
+		synctest.Wait()
+		assert.Contains(t, w.log.String(), "plans reloaded")
+		assert.Equal(t, 3, said())
+	})
+}
+
+// A file that is being written is not taken for whole, even where its beginning
+// would do.
+func TestPlansThatAreBeingWrittenAreNotTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := onPlans(t, manyPlans, host.Options{})
+		text := manyPlans
+		for range 20 {
+			text += "# more\n"
+			writePlans(t, filepath.Dir(w.path), text)
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+		assert.NotContains(t, w.log.String(), "plans reloaded")
+	})
 }
 
 func TestBadPlansLeaveTheRunningOnesAlone(t *testing.T) {

@@ -55,10 +55,28 @@ type world struct {
 	model    *demo.Model
 	sessions session.Service
 	runner   *runner.Runner
-	log      strings.Builder
+	log      journal
 
 	mu    sync.Mutex
 	steps []chain.Step
+}
+
+// journal is a log that is read while a host goes on to write it.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
 }
 
 const redactOnly = `

@@ -20,6 +20,9 @@ var (
 	ErrNoUser      = errors.New("store: owner without a user id")
 	ErrUnknownID   = errors.New("no such reservation")
 	ErrFenced      = errors.New("claim lost")
+	// ErrInTheWay comes with ErrUnavailable where the store answers, and a key that
+	// is not its own keeps it from doing this one thing.
+	ErrInTheWay = errors.New("a key of another program is in the way")
 )
 
 // Store is shared state behind one interface. Every mutating operation

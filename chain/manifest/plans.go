@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -94,6 +95,9 @@ func LoadPlans(path string) (*Plans, error) {
 	}
 	return ParsePlans(path, data)
 }
+
+// Is reports whether the plans were read from this text.
+func (p *Plans) Is(text []byte) bool { return bytes.Equal(p.source.data, text) }
 
 // ParsePlans is LoadPlans for a text at hand.
 func ParsePlans(name string, data []byte) (*Plans, error) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hookhost/hookhost/chain/manifest"
 	"github.com/hookhost/hookhost/host"
 )
 
@@ -68,6 +69,17 @@ func (f *limitFlags) with(ctx context.Context, c *command, work func(*host.Limit
 		return err
 	}
 	return errors.Join(work(l), l.Close(context.WithoutCancel(ctx)))
+}
+
+// withPlans is with for what goes by the plans.
+func (f *limitFlags) withPlans(ctx context.Context, c *command, work func(*host.Limits, *manifest.Plans) error) error {
+	return f.with(ctx, c, func(l *host.Limits) error {
+		plans, err := l.Plans()
+		if err != nil {
+			return err
+		}
+		return work(l, plans)
+	})
 }
 
 // parseUser is parse for a command line with a USER before, among or behind

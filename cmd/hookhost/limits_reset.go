@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/hookhost/hookhost/chain/manifest"
 	"github.com/hookhost/hookhost/host"
 	"github.com/hookhost/hookhost/store"
 )
@@ -22,7 +23,7 @@ func resetLimits(ctx context.Context, c *command) error {
 	if *only != "" && *only != "override" && *only != "buckets" {
 		return c.misused("--only %q: want override or buckets", *only)
 	}
-	return f.with(ctx, c, func(l *host.Limits) error {
+	return f.withPlans(ctx, c, func(l *host.Limits, _ *manifest.Plans) error {
 		done := resetView{User: user, App: *app}
 		if *only != "buckets" {
 			if done.Overrides, err = takeBack(ctx, l, *app, user); err != nil {

@@ -19,16 +19,16 @@ func showLimits(ctx context.Context, c *command) error {
 	if err != nil {
 		return err
 	}
-	return f.with(ctx, c, func(l *host.Limits) error {
+	return f.withPlans(ctx, c, func(l *host.Limits, plans *manifest.Plans) error {
 		shown, err := l.Show(ctx, *app, user)
 		if err != nil {
 			return err
 		}
-		view := viewOf(shown, l.Plans(), *all)
+		view := viewOf(shown, plans, *all)
 		if c.json {
 			return writeJSON(c, view)
 		}
-		view.write(c.stdout, l.Plans())
+		view.write(c.stdout, plans)
 		return nil
 	})
 }

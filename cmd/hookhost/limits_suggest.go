@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/chain"
 	"github.com/hookhost/hookhost/chain/manifest"
 	"github.com/hookhost/hookhost/host"
@@ -36,8 +38,8 @@ func suggestPlan(ctx context.Context, c *command) error {
 	if err := since.within(c, store.ActivityKept); err != nil {
 		return err
 	}
-	return f.with(ctx, c, func(l *host.Limits) error {
-		base, err := basis(l.Plans(), *plan)
+	return f.withPlans(ctx, c, func(l *host.Limits, plans *manifest.Plans) error {
+		base, err := basis(plans, *plan)
 		if err != nil {
 			return err
 		}
@@ -45,7 +47,7 @@ func suggestPlan(ctx context.Context, c *command) error {
 		if err != nil {
 			return fmt.Errorf("activity: %w", err)
 		}
-		s, err := suggest(seenOn(all, *plan), base, &by, l.Manifest().Limits.FanOut)
+		s, err := suggest(seenOn(all, *plan), base, namesIn(l.Manifest()), &by, l.Manifest().Limits.FanOut)
 		if err != nil {
 			return err
 		}
@@ -144,7 +146,25 @@ func commonOf(h store.Histogram, by *factor) common {
 
 var errNothingSeen = errors.New("nothing to go by: no model call of these users is known from this time")
 
-func suggest(seen []store.Activity, base *manifest.Plan, by *factor, fanOut int64) (suggestion, error) {
+// limitNames are what the plans call the limits of turns and of tokens.
+type limitNames struct{ turn, tokens string }
+
+// namesIn are those that the limiter's configuration gives to limits which are
+// each user's own, or else the shipped ones.
+func namesIn(m *manifest.Manifest) limitNames {
+	names := map[string]string{}
+	for _, s := range m.Stages {
+		for _, set := range s.Config {
+			own := slices.Contains(s.Grants, abi.Grant{Family: "limit", Name: set.Value})
+			if own && s.Spec.Mode != chain.Off && names[set.Key] == "" {
+				names[set.Key] = set.Value
+			}
+		}
+	}
+	return limitNames{cmp.Or(names["turn"], "turn"), cmp.Or(names["tokens"], "tokens")}
+}
+
+func suggest(seen []store.Activity, base *manifest.Plan, names limitNames, by *factor, fanOut int64) (suggestion, error) {
 	turns, tokens := store.Histogram{}, store.Histogram{}
 	for _, a := range seen {
 		turns.Merge(a.Turns)
@@ -158,14 +178,14 @@ func suggest(seen []store.Activity, base *manifest.Plan, by *factor, fanOut int6
 
 	limits := maps.Clone(base.Limits)
 	if s.Turns.Minutes > 0 {
-		limits["turn"] = s.Turns.allowed(limits["turn"].Bucket, "turn", 1)
+		limits[names.turn] = s.Turns.allowed(limits[names.turn].Bucket, names.turn, 1)
 	}
 	if s.Tokens.Minutes > 0 {
-		b := limits["tokens"].Bucket
+		b := limits[names.tokens].Bucket
 		if b == nil {
 			b = &manifest.Bucket{Estimate: manifest.Estimate{By: manifest.EstimateLearned, Units: s.Tokens.P95}}
 		}
-		limits["tokens"] = s.Tokens.allowed(b, "tokens", fanOut)
+		limits[names.tokens] = s.Tokens.allowed(b, names.tokens, fanOut)
 	}
 	s.Block = planTOML(base.Name, base.Mode, limits)
 	if _, err := manifest.ParsePlans("suggestion", []byte("version = \"1\"\ndefault = \""+base.Name+"\"\n"+s.Block)); err != nil {

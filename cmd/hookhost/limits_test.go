@@ -58,7 +58,7 @@ func TestSuggestion(t *testing.T) {
 	base, err := basis(plans, "free")
 	require.NoError(t, err)
 
-	s, err := suggest(seenOn(seen, "free"), base, by, 8)
+	s, err := suggest(seenOn(seen, "free"), base, shippedNames, by, 8)
 	require.NoError(t, err)
 
 	assert.Equal(t, 2, s.Users)
@@ -77,6 +77,47 @@ turn = { rate = "20/min", burst = 20 }
 # 95% of 200 user-minutes with a turn had at most 8 turns; times 2.5
 # 95% of 200 user-minutes with a token had at most 21000 tokens; times 2.5
 `+s.Block, out.String())
+}
+
+var shippedNames = limitNames{turn: "turn", tokens: "tokens"}
+
+// The limits are called what the limiter's configuration calls them, where that
+// is a limit of each user's own.
+func TestASuggestionNamesTheLimitsAsTheLimiterDoes(t *testing.T) {
+	stage := func(mode string) string {
+		return `
+order = ["quota", "ratelimit"]
+version = 1
+[stage.quota]
+module = "x.wasm"
+role = "responder"
+grants = ["limit:model:global"]
+config = { turn = "", runs = "", tokens = "model:global" }
+[stage.ratelimit]
+module = "x.wasm"
+role = "responder"
+mode = "` + mode + `"
+grants = ["limit:messages", "limit:budget"]
+config = { turn = "messages", tokens = "budget" }
+`
+	}
+	names := func(text string) limitNames {
+		m, err := manifest.Parse("hooks.toml", []byte(text), manifest.Options{NoModules: true})
+		require.NoError(t, err)
+		return namesIn(m)
+	}
+	assert.Equal(t, limitNames{"messages", "budget"}, names(stage("enforce")))
+	assert.Equal(t, shippedNames, names(stage("off")))
+	assert.Equal(t, shippedNames, names("order = []\nversion = 1\n"))
+
+	plans := parsePlans(t, freeAndPro)
+	by := &factor{}
+	require.NoError(t, by.Set("2.5"))
+	s, err := suggest([]store.Activity{{Turns: minutes(8, 200), Tokens: minutes(8000, 200)}}, plans.Plans["free"], names(stage("enforce")), by, 1)
+	require.NoError(t, err)
+	assert.Contains(t, s.Block, "\nmessages = { rate = \"20/min\", burst = 20 }\n")
+	assert.Contains(t, s.Block, "\nbudget = { rate = \"20000/min\"")
+	assert.Contains(t, s.Block, "\nturn = ", "what the plan has besides stays")
 }
 
 // Whatever was seen and whatever the plan is, what is suggested can be pasted
@@ -102,7 +143,7 @@ func TestASuggestionIsAPlan(t *testing.T) {
 			require.NoError(t, err)
 			by := &factor{}
 			require.NoError(t, by.Set(c.factor))
-			s, err := suggest([]store.Activity{{Turns: c.turns, Tokens: c.tokens}}, base, by, c.fanOut)
+			s, err := suggest([]store.Activity{{Turns: c.turns, Tokens: c.tokens}}, base, shippedNames, by, c.fanOut)
 			require.NoError(t, err)
 			assert.Equal(t, c.tooLittle, s.TooLittle)
 
@@ -123,11 +164,11 @@ func TestNoSuggestionFromNothing(t *testing.T) {
 	plans := parsePlans(t, freeAndPro)
 	by := &factor{}
 	require.NoError(t, by.Set("2.5"))
-	_, err := suggest(nil, plans.Plans["free"], by, 1)
+	_, err := suggest(nil, plans.Plans["free"], shippedNames, by, 1)
 	require.ErrorIs(t, err, errNothingSeen)
 	_, err = basis(plans, "gold")
 	require.ErrorIs(t, err, host.ErrNoPlan)
-	_, err = suggest([]store.Activity{{Turns: minutes(store.MaxUnits, 1)}}, plans.Plans["free"], by, 1)
+	_, err = suggest([]store.Activity{{Turns: minutes(store.MaxUnits, 1)}}, plans.Plans["free"], shippedNames, by, 1)
 	require.ErrorContains(t, err, "beyond the range")
 }
 
@@ -213,6 +254,32 @@ eve   a    free  1      0       unknown  unknown     unknown   unknown   unknown
 	text, err := json.Marshal(spentOf(records, "ada", day))
 	require.NoError(t, err)
 	assert.JSONEq(t, `[{"user": "ada", "app": "b", "plan": "pro", "calls": 2, "tokens": {"prompt": 200, "cached": 40, "total": 250}, "partial": ["cached"]}]`, string(text))
+}
+
+// What a conversation ends with says the same of the same calls: that a number
+// was not given makes no other one larger.
+func TestUsageOfARunSaysWhatIsMissing(t *testing.T) {
+	n := func(v int64) *int64 { return &v }
+	records := []store.Record{
+		{Tokens: store.Tokens{Prompt: n(100), Cached: n(40), Total: n(120)}},
+		{Tokens: store.Tokens{Prompt: n(100), Total: n(130)}},
+	}
+	said := func(records []store.Record) string {
+		return shown(false, func(p *printer) { p.usage("ada", records, nil) })
+	}
+	assert.Equal(t, `usage of ada: 2 model calls
+  prompt              200 tokens
+  of it cached        40+ tokens
+  of it fresh         60+ tokens
+  candidates      unknown tokens
+  thoughts        unknown tokens
+  tool use        unknown tokens
+  total               250 tokens
+  + some of the calls did not say
+`, said(records))
+	alone := said(records[1:])
+	assert.Contains(t, alone, "of it cached    unknown tokens\n  of it fresh     unknown tokens\n")
+	assert.NotContains(t, alone, "+")
 }
 
 // Where the store kept no more records, older calls may be missing in a sum.

@@ -377,7 +377,7 @@ func (p *printer) usage(user string, records []store.Record, left map[string]int
 		p.say("usage of %s: none recorded", user)
 	} else {
 		p.say("usage of %s: %s", user, counted(int64(s.Calls), "model call"))
-		p.tokens(s.Tokens)
+		p.tokens(records)
 	}
 	var rest []string
 	for _, name := range []struct{ limit, unit string }{{"turn", "turn"}, {"tokens", "token"}} {
@@ -397,23 +397,22 @@ func counted(n int64, unit string) string {
 	return fmt.Sprintf("%d %ss", n, unit)
 }
 
-func (p *printer) tokens(t store.Tokens) {
-	for _, row := range []struct {
-		name string
-		n    *int64
-	}{
-		{"prompt", t.Prompt},
-		{"of it cached", t.Cached},
-		{"of it fresh", t.Fresh()},
-		{"candidates", t.Candidates},
-		{"thoughts", t.Thoughts},
-		{"tool use", t.ToolUse},
-		{"total", t.Total},
+// tokens says of each number what the calls came to, as hookhost usage does.
+func (p *printer) tokens(records []store.Record) {
+	partial := false
+	for _, k := range []kind{
+		{"prompt", func(t store.Tokens) *int64 { return t.Prompt }},
+		{"of it cached", func(t store.Tokens) *int64 { return t.Cached }},
+		{"of it fresh", store.Tokens.Fresh},
+		{"candidates", func(t store.Tokens) *int64 { return t.Candidates }},
+		{"thoughts", func(t store.Tokens) *int64 { return t.Thoughts }},
+		{"tool use", func(t store.Tokens) *int64 { return t.ToolUse }},
+		{"total", func(t store.Tokens) *int64 { return t.Total }},
 	} {
-		if row.n == nil {
-			p.say("  %-14s %8s tokens", row.name, "unknown")
-			continue
-		}
-		p.say("  %-14s %8d tokens", row.name, *row.n)
+		p.say("  %-14s %8s tokens", k.name, k.total(records))
+		partial = partial || k.partial(records)
+	}
+	if partial {
+		p.say("  %s", partialSays)
 	}
 }

@@ -68,6 +68,7 @@ type spent struct {
 	sum
 	Partial []string `json:"partial"`         // the numbers that some of the calls did not give
 	Older   bool     `json:"older,omitempty"` // the user may have more calls, which the store did not keep
+	records []store.Record
 }
 
 // spentOf adds up the records of a user, or of all if it is empty, from a time
@@ -88,11 +89,11 @@ func spentOf(records []store.Record, user string, from time.Time) []spent {
 	for _, k := range slices.SortedFunc(maps.Keys(groups), func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.user, b.user), cmp.Compare(a.app, b.app), cmp.Compare(a.plan, b.plan))
 	}) {
-		s := spent{User: k.user, App: k.app, Plan: k.plan, sum: sumOf(groups[k]), Partial: []string{}}
+		s := spent{User: k.user, App: k.app, Plan: k.plan, sum: sumOf(groups[k]), Partial: []string{}, records: groups[k]}
 		all := kept[store.Owner{Kind: store.OwnerUser, App: k.app, User: k.user}]
 		s.Older = len(all) >= redis.MaxRecords && !all[0].Time.Before(from)
 		for _, kind := range kinds {
-			if missing(groups[k], kind) {
+			if kind.partial(groups[k]) {
 				s.Partial = append(s.Partial, kind.name)
 			}
 		}
@@ -116,8 +117,8 @@ var kinds = []kind{
 	{"total", func(t store.Tokens) *int64 { return t.Total }},
 }
 
-// missing reports whether some of the records have a number, and not all.
-func missing(records []store.Record, k kind) bool {
+// partial reports whether some of the records have a number, and not all.
+func (k kind) partial(records []store.Record) bool {
 	known := 0
 	for _, r := range records {
 		if k.of(r.Tokens) != nil {
@@ -127,17 +128,23 @@ func missing(records []store.Record, k kind) bool {
 	return known > 0 && known < len(records)
 }
 
-// total is what the calls came to, in one of the numbers.
-func (s spent) total(k kind) string {
-	n := k.of(s.Tokens)
+// total is what the calls that say came to, in one of the numbers.
+func (k kind) total(records []store.Record) string {
+	var n *int64
+	for _, r := range records {
+		add(&n, k.of(r.Tokens))
+	}
 	switch {
 	case n == nil:
 		return "unknown"
-	case slices.Contains(s.Partial, k.name):
+	case k.partial(records):
 		return strconv.FormatInt(*n, 10) + "+"
 	}
 	return strconv.FormatInt(*n, 10)
 }
+
+// partialSays is what the sign behind a total means.
+const partialSays = "+ some of the calls did not say"
 
 func writeSpent(w io.Writer, all []spent) {
 	if len(all) == 0 {
@@ -152,13 +159,13 @@ func writeSpent(w io.Writer, all []spent) {
 	for _, s := range all {
 		row := []string{s.User, s.App, s.Plan, strconv.Itoa(s.Calls)}
 		for _, k := range kinds {
-			row = append(row, s.total(k))
+			row = append(row, k.total(s.records))
 		}
 		rows, partial, older = append(rows, row), partial || len(s.Partial) > 0, older || s.Older
 	}
 	writeTable(w, rows)
 	if partial {
-		fmt.Fprintln(w, "+ some of the calls did not say")
+		fmt.Fprintln(w, partialSays)
 	}
 	if older {
 		fmt.Fprintf(w, "users with %d calls may have more, which the store did not keep\n", redis.MaxRecords)

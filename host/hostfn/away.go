@@ -44,13 +44,14 @@ func (c *Call) within(in store.Store, f func(context.Context) error) error {
 	return err
 }
 
-// sawAway keeps in mind that the store is away, and logs it once. That the
-// caller has gone does not mean so.
+// sawAway keeps in mind that the store is away. What operators have to read of
+// it the host logs once, not each run. That the caller has gone does not mean
+// that it is away.
 func (c *Call) sawAway(err error) {
 	if !isAway(err) || c.ctx.Err() != nil || c.foundAway() {
 		return
 	}
-	c.services.logger().Warn("store unavailable", "stage", c.stage.Name, "error", err)
+	c.services.logger().Debug("store unavailable", "stage", c.stage.Name, "error", err)
 	now := binary.LittleEndian.AppendUint64(nil, uint64(time.Now().UnixNano()))
 	_ = c.ev.Run.Set(hostState, "away", now) // a run that is over has no more calls
 }

@@ -2,6 +2,7 @@ package hostfn_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,6 +45,8 @@ func paysOnce(t *testing.T, local bool, told abi.Code) {
 	assert.Equal(t, b.services.StoreTimeout, time.Since(begin), "one timeout for 110 calls")
 	assert.Equal(t, 2, b.store.Calls()-calls, "the settlement, and the admission behind it")
 	assert.EqualValues(t, 110, b.services.Fallbacks(), "each was told")
+	assert.Equal(t, 1, strings.Count(b.log.String(), "level=DEBUG msg=\"store unavailable\" stage=probe"), "once a run, for those who look closely")
+	assert.Equal(t, 1, strings.Count(b.log.String(), "store unavailable\" stage"))
 
 	b.store.Slow(false)
 	assert.EqualValues(t, abi.Unavailable, b.call().KVGet("cache", "k", out))

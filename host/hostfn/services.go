@@ -22,6 +22,9 @@ import (
 type Services struct {
 	Store        store.Store
 	StoreTimeout time.Duration // of one call to the store; 0 is 50 ms
+	// Away reports whether Store is known to be away; nil is not known. A write
+	// that fails again and again while it is not is given up.
+	Away func() bool
 	// Local takes over the limits of stages with Stage.Local while Store is
 	// away. Each is divided by Replicas. Nil if there is none.
 	Local    store.Store
@@ -81,7 +84,7 @@ func (s *Services) Close(ctx context.Context) error {
 func (s *Services) start() {
 	s.once.Do(func() {
 		s.outbox = outbox.New(outbox.Options{
-			Timeout: s.storeTimeout(), Log: s.logger(), Lost: func(e outbox.Entry) { s.instruments.drop(e.Kind) },
+			Timeout: s.storeTimeout(), Log: s.logger(), Away: s.Away, Lost: func(e outbox.Entry) { s.instruments.drop(e.Kind) },
 		})
 		s.ahead = ahead.New(s.settleSlice)
 		s.learner = learn.New(s.Store)

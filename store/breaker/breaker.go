@@ -98,15 +98,16 @@ func guard[T any](ctx context.Context, b *breaker, shows func(T) bool, call func
 }
 
 // counted turns what a call ended with into what the circuit counts: nil, a
-// failure, or errNeutral. A caller that went away, and a request that was
-// refused before it was sent, say nothing of the store. A deadline does.
+// failure, or errNeutral. A caller that went away, a request that was refused
+// before it was sent, and one key that is in the way say nothing of the store. A
+// deadline does.
 func counted(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded):
 		return errNeutral
-	case errors.Is(ctx.Err(), context.Canceled):
+	case errors.Is(ctx.Err(), context.Canceled), errors.Is(err, store.ErrInTheWay):
 		return errNeutral
 	}
 	return err

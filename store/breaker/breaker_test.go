@@ -196,8 +196,11 @@ func TestWhatCountsAsAFailure(t *testing.T) {
 			return ctx, cancel
 		}},
 		"a number out of range": {end: func(context.Context) error { return fmt.Errorf("cost: %w", store.ErrBadNumber) }},
-		"a lost claim":          {end: func(context.Context) error { return store.ErrFenced }},
-		"something else":        {end: func(context.Context) error { return errors.New("what is this") }},
+		"a key in the way": {end: func(context.Context) error {
+			return fmt.Errorf("redis: %w: records: %w", store.ErrUnavailable, store.ErrInTheWay)
+		}},
+		"a lost claim":   {end: func(context.Context) error { return store.ErrFenced }},
+		"something else": {end: func(context.Context) error { return errors.New("what is this") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -77,7 +77,7 @@ func open(ctx context.Context, c Config, clock string) (*Store, error) {
 	s := &Store{client: client, namespace: c.Namespace, timeout: c.Timeout + c.DialTimeout, scripts: loadScripts(clock)}
 	if err := s.check(ctx, c.Log); err != nil {
 		_ = client.Close()
-		return nil, err
+		return nil, adviseTLS(c.URL, err)
 	}
 	s.timeout = c.Timeout
 	return s, nil

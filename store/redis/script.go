@@ -8,9 +8,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
+	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -261,7 +264,7 @@ func unavailable(script string, err error) error {
 		}
 	}
 	if kind, inTheWay := strings.CutPrefix(err.Error(), "HOOKHOST "); inTheWay {
-		return fmt.Errorf("%s: %w: %s: a key of another program is in the way, give the store a namespace or a database of its own", where, store.ErrUnavailable, kind)
+		return fmt.Errorf("%s: %w: %s: %w, give the store a namespace or a database of its own", where, store.ErrUnavailable, kind, store.ErrInTheWay)
 	}
 	var untrusted *tls.CertificateVerificationError
 	if errors.As(err, &untrusted) {
@@ -272,4 +275,25 @@ func unavailable(script string, err error) error {
 		return fmt.Errorf("%s: %w: %w: check that the server runs and that url names it", where, store.ErrUnavailable, err)
 	}
 	return fmt.Errorf("%s: %w: %w", where, store.ErrUnavailable, err)
+}
+
+// adviseTLS says what to check where nothing was heard from a server that took
+// the connection: two that do not agree on TLS wait for each other, or one hangs
+// up.
+func adviseTLS(url string, err error) error {
+	var (
+		opErr  *net.OpError
+		record tls.RecordHeaderError
+	)
+	nobody := errors.As(err, &opErr) && opErr.Op == "dial"
+	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
+		errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.As(err, &record)
+	if nobody || !silent {
+		return err
+	}
+	scheme, _, _ := strings.Cut(url, "://")
+	if kind, secure := strings.CutPrefix(scheme, "rediss"); secure {
+		return fmt.Errorf("%w: check that the server is well, and whether it speaks TLS: without it url has to begin with redis%s://", err, kind)
+	}
+	return fmt.Errorf("%w: check that the server is well, and whether it wants TLS: for it url has to begin with rediss%s://", err, strings.TrimPrefix(scheme, "redis"))
 }

@@ -129,6 +129,26 @@ func TestOutageTLS(t *testing.T) {
 	succeed(t, opened(t, server.URL(), func(c *Config) { c.CA, c.Cert, c.Key = server.CA, server.Cert, server.Key }), ann)
 }
 
+func TestOutageWhereOneSpeaksTLSAndTheOtherDoesNot(t *testing.T) {
+	plain, secure := redistest.Single(t), redistest.Single(t, redistest.TLS())
+	for url, says := range map[string]string{
+		"rediss://" + plain.Addr:                             "has to begin with redis://",
+		"rediss+cluster://" + plain.Addr:                     "has to begin with redis+cluster://",
+		"rediss+sentinel://" + plain.Addr + "?master_name=m": "has to begin with redis+sentinel://",
+		"redis://" + secure.Addr:                             "has to begin with rediss://",
+		"redis+cluster://" + secure.Addr:                     "has to begin with rediss+cluster://",
+		"redis+sentinel://" + secure.Addr + "?master_name=m": "has to begin with rediss+sentinel://",
+	} {
+		err := refusal(t, url)
+		assert.ErrorIs(t, err, store.ErrUnavailable, url)
+		assert.ErrorContains(t, err, says, url)
+	}
+
+	plain.Pause(t)
+	defer plain.Resume(t)
+	assert.ErrorContains(t, refusal(t, plain.URL()), "check that the server is well", "which may be all that is wrong")
+}
+
 func TestOutageAServerThatIsTooOld(t *testing.T) {
 	for hello, says := range map[string]string{
 		"*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n6.0.9\r\n": `version "6.0.9", Redis 7.0 or newer`,
@@ -213,6 +233,7 @@ func TestOutageAKeyOfAnotherTypeIsInTheWay(t *testing.T) {
 			server.Do(t, put...)
 			_, err := s.Admit(ctx, turn("a", ann))
 			require.ErrorIs(t, err, store.ErrUnavailable)
+			require.ErrorIs(t, err, store.ErrInTheWay)
 			assert.ErrorContains(t, err, "redis admit: store unavailable: "+inTheWay.kind+": ")
 			assert.NotContains(t, err.Error(), "ann")
 		}

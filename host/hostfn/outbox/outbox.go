@@ -38,8 +38,13 @@ type Options struct {
 	Workers  int           // of Run; 0 is 8
 	Timeout  time.Duration // of one write; 0 is 50 ms
 	Log      *slog.Logger
+	// Away reports whether the store is known to be away. While it is, an entry
+	// waits as long as that takes; while it is not, one that is stuck is given up.
+	// nil is not known: nothing counts as stuck.
+	Away func() bool
 	// Lost is told of each entry that was given up: the oldest when there was no
-	// room, one that the store refused, all that were left at the end.
+	// room, one that the store refused, one that was stuck, all that were left at
+	// the end.
 	Lost func(Entry)
 }
 
@@ -47,6 +52,15 @@ type Options struct {
 const (
 	firstPause = 20 * time.Millisecond
 	lastPause  = 2 * time.Second
+)
+
+// An entry is stuck when it failed in so many attempts over so much time in
+// which the store was not away: there is something in its own way, such as a
+// key of another type. Those behind it are not kept waiting any longer: until
+// its line is empty one failed attempt is enough for each.
+const (
+	stuckTries = 20
+	stuckTime  = time.Minute
 )
 
 // closePatience is how long Close goes on where its context has no deadline.
@@ -76,7 +90,17 @@ type line struct {
 	waiting []*list.Element // of ages
 	queued  bool            // in turns
 	writing chan struct{}   // closed by who writes it when done; nil if nobody does
+
+	// Of the failures in a row while the store was not away.
+	tries   int
+	failing time.Duration // between them
+	last    time.Time     // of them; zero if the store was away since
+
+	pause time.Duration // between two attempts while the store takes what others write
+	until time.Time     // the end of the pause
 }
+
+func (l *line) stuck() bool { return l.tries >= stuckTries && l.failing >= stuckTime }
 
 type item struct {
 	Entry
@@ -256,7 +280,7 @@ func (o *Outbox) next() (l *line, pause time.Duration) {
 	if pause := time.Until(o.until); o.pause > 0 && pause > 0 {
 		return nil, pause
 	}
-	return o.claim(), 0
+	return o.claim(time.Now())
 }
 
 // any gives a line to be written whether or not it is time, or else what to
@@ -264,7 +288,7 @@ func (o *Outbox) next() (l *line, pause time.Duration) {
 func (o *Outbox) any() (l *line, writing <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if l := o.claim(); l != nil {
+	if l, _ := o.claim(endOfTime); l != nil {
 		return l, nil
 	}
 	for _, l := range o.lines {
@@ -273,18 +297,31 @@ func (o *Outbox) any() (l *line, writing <-chan struct{}) {
 	return nil, nil
 }
 
-// claim is called with the lock held.
-func (o *Outbox) claim() *line {
-	for len(o.turns) > 0 {
+// endOfTime is when all pauses are over.
+var endOfTime = time.Unix(1<<40, 0)
+
+// claim takes the next line that is in no pause at a time, or says when the
+// first pause ends. The lock is held.
+func (o *Outbox) claim(at time.Time) (l *line, pause time.Duration) {
+	for range len(o.turns) {
 		l := o.turns[0]
 		o.turns = o.turns[1:]
-		l.queued = false
-		if l.writing == nil && len(l.waiting) > 0 {
+		wait := l.until.Sub(at)
+		switch {
+		case l.writing != nil || len(l.waiting) == 0:
+			l.queued = false
+		case wait > 0:
+			o.turns = append(o.turns, l)
+			if pause == 0 || wait < pause {
+				pause = wait
+			}
+		default:
+			l.queued = false
 			l.writing = make(chan struct{})
-			return l
+			return l, 0
 		}
 	}
-	return nil
+	return nil, pause
 }
 
 // write writes the entries of a line in their order, until it is empty or the
@@ -296,11 +333,14 @@ func (o *Outbox) write(ctx context.Context, l *line) error {
 			return nil
 		}
 		err := o.try(ctx, e)
-		if isAway(err) {
+		switch {
+		case !isAway(err):
+			o.done(l, err)
+		case ctx.Err() == nil && o.giveUpStuck(l, err):
+		default:
 			o.putBack(l, err, ctx.Err() == nil)
 			return err
 		}
-		o.done(l, err)
 	}
 }
 
@@ -344,22 +384,62 @@ func (o *Outbox) putBack(l *line, err error, away bool) {
 	if !away {
 		return
 	}
+	writtenSince := l.pause > 0 && o.pause == 0 // others, since it failed
+	if writtenSince || errors.Is(err, store.ErrInTheWay) {
+		l.pause = longer(l.pause)
+		l.until = time.Now().Add(l.pause)
+		return
+	}
 	if o.pause == 0 {
 		o.options.Log.Warn("writes wait for the store", "error", err)
 	}
-	o.pause = min(max(2*o.pause, firstPause), lastPause)
+	l.pause = firstPause
+	o.pause = longer(o.pause)
 	o.until = time.Now().Add(o.pause)
+}
+
+func longer(pause time.Duration) time.Duration { return min(max(2*pause, firstPause), lastPause) }
+
+// giveUpStuck counts a failure, and takes the entry out if it is stuck.
+func (o *Outbox) giveUpStuck(l *line, err error) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.options.Away == nil || o.options.Away() {
+		l.last = time.Time{}
+		return false
+	}
+	now := time.Now()
+	l.tries++
+	if !l.last.IsZero() {
+		l.failing += now.Sub(l.last)
+	}
+	l.last = now
+	if !l.stuck() {
+		return false
+	}
+	o.lose(o.takeOut(l), fmt.Errorf("failed %d times over %s while the store was not away: %w", l.tries, l.failing.Round(time.Second), err))
+	return true
+}
+
+// takeOut takes the entry that was begun out of its line. The lock is held.
+func (o *Outbox) takeOut(l *line) Entry {
+	first := l.waiting[0]
+	o.ages.Remove(first)
+	l.waiting = l.waiting[1:]
+	o.full = o.full && o.ages.Len() > 0
+	return entryOf(first).Entry
 }
 
 // done takes an entry out that the store answered to.
 func (o *Outbox) done(l *line, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	e := entryOf(l.waiting[0])
-	o.ages.Remove(l.waiting[0])
-	l.waiting = l.waiting[1:]
-	if err != nil {
-		o.lose(e.Entry, err)
+	if e := o.takeOut(l); err != nil {
+		o.lose(e, err)
+	}
+	l.pause, l.until = 0, time.Time{}
+	if !l.stuck() {
+		l.tries, l.failing, l.last = 0, 0, time.Time{}
 	}
 	if o.pause > 0 {
 		o.pause = 0
@@ -371,7 +451,6 @@ func (o *Outbox) done(l *line, err error) {
 			}
 		}
 	}
-	o.full = o.full && o.ages.Len() > 0
 }
 
 // giveUpOldest is called with the lock held.

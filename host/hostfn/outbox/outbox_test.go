@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -317,4 +318,137 @@ func TestNothingIsLostOrDoneTwiceInACrowd(t *testing.T) {
 		assert.Equal(t, numbers(each), b.of(fmt.Sprint(u)))
 	}
 	assert.Zero(t, b.Pending())
+}
+
+// obstruct puts in an entry that fails whatever the store does otherwise.
+func (b *bench) obstruct(user, kind string) {
+	b.Put(outbox.Entry{Kind: kind, Line: lineOf(user), Write: func(context.Context) error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.tries++
+		return fmt.Errorf("%w: WRONGTYPE", store.ErrUnavailable)
+	}})
+}
+
+func TestAKeyInTheWayHoldsUpNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := known(t)
+		defer b.start()()
+		b.Put(outbox.Entry{Kind: "record", Line: lineOf("ada"), Write: func(context.Context) error {
+			return fmt.Errorf("%w: records: %w", store.ErrUnavailable, store.ErrInTheWay)
+		}})
+		time.Sleep(10 * time.Second)
+		assert.False(t, b.Away(), "the store answered")
+		b.put("bob", "free", "0")
+		synctest.Wait()
+		assert.Equal(t, numbers(1), b.of("bob"), "at once")
+		assert.Zero(t, b.logged("writes wait for the store"))
+		time.Sleep(time.Minute)
+		assert.Equal(t, 1, b.losses("record"))
+	})
+}
+
+// known is an outbox that is told whether the store is away.
+func known(t *testing.T) *bench {
+	var b *bench
+	b = newBench(t, outbox.Options{Away: func() bool { return b.down.Load() }})
+	return b
+}
+
+func (b *bench) losses(kind string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lost[kind]
+}
+
+func TestWhatIsStuckIsGivenUpSoThatTheRestIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := known(t)
+		defer b.start()()
+		b.obstruct("ada", "settle")
+		b.put("ada", "free", "0")
+		b.obstruct("ada", "settle")
+		b.put("ada", "free", "1")
+		b.put("bob", "free", "0")
+		time.Sleep(time.Second)
+		assert.Equal(t, numbers(1), b.of("bob"), "which are in nobody's way")
+
+		time.Sleep(58 * time.Second)
+		assert.Empty(t, b.of("ada"))
+		assert.Zero(t, b.losses("settle"))
+		time.Sleep(4 * time.Second)
+
+		assert.Equal(t, numbers(2), b.of("ada"))
+		assert.Equal(t, 2, b.losses("settle"), "the second did not wait as long once more")
+		assert.Equal(t, 2, b.logged("a write is given up"))
+		assert.Equal(t, 2, b.logged("while the store was not away: store unavailable: WRONGTYPE"), "and why")
+		assert.Less(t, b.tried(), 60, "ever less often")
+		assert.Zero(t, b.Pending())
+
+		b.obstruct("ada", "settle")
+		time.Sleep(58 * time.Second)
+		assert.Equal(t, 1, b.Pending(), "the line had become empty: all is forgiven")
+		time.Sleep(4 * time.Second)
+		assert.Zero(t, b.Pending())
+	})
+}
+
+func TestOneThatIsStuckDoesNotSlowTheOthersDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := known(t)
+		defer b.start()()
+		b.obstruct("ada", "settle")
+		time.Sleep(time.Second)
+		b.put("bob", "free", "0")
+		time.Sleep(2 * time.Second)
+		for i := range 50 {
+			b.put("bob", "free", fmt.Sprint(i+1))
+			time.Sleep(time.Second / 2)
+			require.Len(t, b.of("bob"), i+2)
+		}
+		assert.Equal(t, 1, b.logged("writes wait for the store"), "not at each of its failures")
+		assert.Equal(t, 1, b.logged("takes writes again"))
+	})
+}
+
+func TestWhileTheStoreIsAwayNothingIsStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := known(t)
+		defer b.start()()
+		b.down.Store(true)
+		b.put("ada", "settle", "0")
+		time.Sleep(24 * time.Hour)
+		assert.Equal(t, 1, b.Pending())
+		b.down.Store(false)
+		time.Sleep(3 * time.Second)
+		assert.Equal(t, numbers(1), b.of("ada"))
+	})
+}
+
+// The time in which the store was away is not counted as time in which it was
+// not.
+func TestAnOutageIsNoTimeInWhichAnEntryWasStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := known(t)
+		defer b.start()()
+		b.obstruct("ada", "settle")
+		time.Sleep(40 * time.Second)
+		b.down.Store(true)
+		time.Sleep(time.Hour)
+		b.down.Store(false)
+		time.Sleep(15 * time.Second)
+		assert.Equal(t, 1, b.Pending())
+		time.Sleep(15 * time.Second)
+		assert.Equal(t, 1, b.losses("settle"))
+	})
+}
+
+func TestWhereNobodyKnowsOfTheStoreNothingIsStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, outbox.Options{})
+		defer b.start()()
+		b.obstruct("ada", "settle")
+		time.Sleep(time.Hour)
+		assert.Equal(t, 1, b.Pending())
+	})
 }
