@@ -66,6 +66,62 @@ func TestSettleABucketIsKeptUntilItIsFull(t *testing.T) {
 	})
 }
 
+// Redis keeps a key at least as long as what the README says of it: the
+// scripts go by what the key holds, but only while it is there.
+func TestSettleAndClaimKeysAreKeptAsLongAsWhatTheyHold(t *testing.T) {
+	server := redistest.Single(t)
+	s := opened(t, server.URL())
+	const day = 24 * time.Hour
+	of := s.owned(ann)
+	kept := func(want time.Duration, key, after string) {
+		t.Helper()
+		assert.Greater(t, lifeOf(t, server, key), want-time.Minute, "after %s", after)
+		assert.LessOrEqual(t, lifeOf(t, server, key), want+2*time.Minute, "after %s", after)
+	}
+
+	reserve := func(limit string, d time.Duration) store.Item {
+		return store.Item{Limit: limit, Take: &store.Take{Bucket: hourly, Cost: 10, Reserve: d}}
+	}
+	_, err := s.Admit(ctx, store.Admission{ID: "call", Owner: ann, Items: []store.Item{reserve("tokens", 2*time.Hour), reserve("images", 3*time.Hour)}})
+	require.NoError(t, err)
+	kept(3*time.Hour, of.operation("call"), "an admission")
+	settle := func(limit string) {
+		_, err := s.Settle(ctx, store.Reservation{ID: "call", Owner: ann, Limit: limit, Bucket: hourly}, 1)
+		require.NoError(t, err)
+	}
+	settle("tokens")
+	kept(3*time.Hour, of.operation("call"), "settling one of two reservations")
+	settle("images")
+	kept(store.Remembered, of.operation("call"), "settling both")
+
+	key := store.ClaimKey{Owner: ann, Name: "turns", Key: "message"}
+	claim, err := s.Claim(ctx, key, "worker", 2*time.Hour)
+	require.NoError(t, err)
+	kept(2*time.Hour, of.claim(key), "a claim")
+	kept(31*day, of.token(), "a claim")
+	require.NoError(t, s.RenewClaim(ctx, key, claim.Token, 3*time.Hour))
+	kept(3*time.Hour, of.claim(key), "renewing it")
+	require.NoError(t, s.EndClaim(ctx, key, claim.Token, []byte("done"), 7*day))
+	kept(7*day, of.claim(key), "its result")
+
+	color := store.ValueKey{Owner: ann, Name: "prefs", Key: "color"}
+	require.NoError(t, s.PutValue(ctx, color, []byte("red"), 5*time.Hour))
+	kept(5*time.Hour, of.value(color), "a value")
+	_, err = s.AddCounter(ctx, ann, "images", "op", 1)
+	require.NoError(t, err)
+	kept(CounterLife, of.counter("images"), "an addition")
+	kept(store.Remembered, of.addition("images", "op"), "an addition")
+
+	_, err = s.Record(ctx, store.Record{ID: "op", Time: time.Now(), App: ann.App, User: ann.User})
+	require.NoError(t, err)
+	kept(RecordLife, of.records(), "a record")
+	kept(RecordLife, of.recordOrder(), "a record")
+	kept(store.ActivityKept+day, of.activity(), "a record")
+	_, err = s.Learn(ctx, "flush", []store.Sample{{App: "shop", Agent: "desk", Model: "m", Calls: 1, Units: 7}})
+	require.NoError(t, err)
+	kept(store.AverageLife, s.owned(store.Owner{Kind: store.OwnerApp, App: "shop"}).average("desk", "m"), "a sample")
+}
+
 func TestSettleEverythingOfAnOwnerHasAnEnd(t *testing.T) {
 	server := redistest.Single(t)
 	s := opened(t, server.URL())

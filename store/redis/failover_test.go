@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -52,6 +53,29 @@ func TestSlotsAndOutageOnACluster(t *testing.T) {
 		got, err = s.Renew(ctx, leases)
 		require.NoError(t, err)
 		assert.Equal(t, held, got)
+	})
+	t.Run("a master that hangs holds up no lease of the others", func(t *testing.T) {
+		leases, _ := manyLeases(t, s, 3000)
+		_, err := s.Renew(ctx, leases) // so that each node knows the script
+		require.NoError(t, err)
+		renewed := func(node *redistest.Server) (n int) {
+			for _, l := range leases {
+				n += int(node.Client.ZCount(ctx, s.owned(l.Owner).leases(l.Limit), fmt.Sprint(time.Now().Add(90*time.Minute).UnixMilli()), "+inf").Val())
+			}
+			return n
+		}
+		cluster.Nodes[0].Pause(t)
+		for i := range leases {
+			leases[i].Cap.Expires = 2 * time.Hour
+		}
+		_, err = s.Renew(ctx, leases)
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		cluster.Nodes[0].Resume(t)
+		some := renewed(cluster.Nodes[1]) + renewed(cluster.Nodes[2])
+		comesBack(t, "renew", func() error { _, err := s.Renew(ctx, leases); return err })
+		all := renewed(cluster.Nodes[1]) + renewed(cluster.Nodes[2])
+		assert.Equal(t, all, some)
+		assert.Greater(t, some, 1000)
 	})
 	t.Run("a failover", func(t *testing.T) {
 		for _, o := range oddOwners() {

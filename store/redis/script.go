@@ -12,7 +12,9 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -114,6 +116,7 @@ func (c *call) command(ctx context.Context) command {
 // Calls of a pipeline, and repetitions of what may pass if it is tried again.
 const (
 	maxPipeline  = 500
+	atOnce       = 4 // pipelines
 	repetitions  = 3
 	firstBackoff = 10 * time.Millisecond
 )
@@ -127,16 +130,31 @@ func (s *Store) ask(ctx context.Context, script string, keys []string, args ...a
 	return c.result()
 }
 
-// do makes the calls, in pipelines of which each has the store's timeout. The
-// error is of the first call that failed.
+// do makes the calls, in pipelines of which each has the store's timeout. One
+// that fails keeps none of the others from being made: of a Cluster a single
+// node may be away. The error is of the first call that failed.
 func (s *Store) do(ctx context.Context, calls ...*call) error {
-	for len(calls) > maxPipeline {
-		if err := s.attempt(ctx, calls[:maxPipeline]); err != nil {
+	if len(calls) <= maxPipeline {
+		return s.attempt(ctx, calls)
+	}
+	pipelines := slices.Collect(slices.Chunk(calls, maxPipeline))
+	errs := make([]error, len(pipelines))
+	var all sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	for i, pipeline := range pipelines {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = s.attempt(ctx, pipeline)
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
 			return err
 		}
-		calls = calls[maxPipeline:]
 	}
-	return s.attempt(ctx, calls)
+	return nil
 }
 
 // attempt sends calls, and those again that did not run or may not have run.

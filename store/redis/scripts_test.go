@@ -76,6 +76,7 @@ func TestOutageEveryOperationSurvivesLostRepliesAndForgottenScripts(t *testing.T
 	server := redistest.Single(t)
 	wire := redistest.Proxy(t, server.Addr)
 	s := opened(t, "redis://"+wire.Addr)
+	succeed(t, s, ann) // so that the server knows the scripts, and what is lost is the reply of one that ran
 	for name, disturb := range map[string]func(){
 		"lost":      func() { wire.DropReplies(1) },
 		"forgotten": func() { server.Do(t, "SCRIPT", "FLUSH") },
