@@ -41,6 +41,7 @@ FORCE:
 test: guests cache ## all tests, without gcc and without the race detector
 	@echo "testing (the first time compiles ADK's packages, which takes a minute or two)"
 	$(GO) test ./...
+	cd bench && $(GO) test ./...
 
 .PHONY: cache
 cache: guests $(BIN) ## compile the guests once for all test packages
@@ -51,6 +52,7 @@ cache: guests $(BIN) ## compile the guests once for all test packages
 .PHONY: check
 check: gcc guests cache lint ## what has to pass before a change is done; needs gcc for the race detector
 	CGO_ENABLED=1 $(GO) test -race -shuffle=on -count=1 ./...
+	cd bench && CGO_ENABLED=1 $(GO) test -race -shuffle=on -count=1 ./...
 
 .PHONY: gcc
 gcc:

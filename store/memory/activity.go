@@ -28,11 +28,15 @@ func (s *Store) count(r store.Record, now int64) {
 	if !known {
 		a = &activity{days: map[int64]day{}}
 	}
-	// A record that comes late counts as if it were new.
-	if minute := r.Time.UTC().Truncate(time.Minute); minute.After(a.last.Start) {
+	// A record that comes late counts as if it were new, but for its plan.
+	minute := r.Time.UTC().Truncate(time.Minute)
+	if minute.After(a.last.Start) {
 		a.fold(a.last)
-		a.last, a.plan = store.Minute{Start: minute}, r.Plan
+		a.last = store.Minute{Start: minute}
 		a.forget(dayOf(time.UnixMilli(now).Add(-store.ActivityKept)))
+	}
+	if !minute.Before(a.last.Start) {
+		a.plan = r.Plan
 	}
 	if r.Turn {
 		a.last.Turns++

@@ -63,6 +63,15 @@ var activityRules = []rule{
 		w.spend(ann, "free", true, 1)
 		assert.Equal(w, store.Minute{Start: start.Add(time.Hour), Turns: 2, Tokens: 2}, w.activity(ann, 0)[0].Last)
 	}},
+	{"activity/the plan is that of the newest record, also within a minute", func(w *world) {
+		w.at(time.Hour)
+		w.spend(ann, "free", true, 1)
+		w.spend(ann, "pro", true, 1)
+		assert.Equal(w, "pro", w.activity(ann, 0)[0].Plan)
+		w.at(0)
+		w.spend(ann, "free", true, 1)
+		assert.Equal(w, "pro", w.activity(ann, 0)[0].Plan, "a late one")
+	}},
 	{"activity/app and global owners see their users, in order", func(w *world) {
 		other := user("bank", "zoe")
 		for _, o := range []store.Owner{bob, other, ann} {

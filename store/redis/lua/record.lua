@@ -61,7 +61,10 @@ if not last[1] or minute > tonumber(last[1]) then
   if not last[5] or before > tonumber(last[5]) then
     forget(before)
   end
-  redis.call('HSET', activity, 'minute', minute, 'day', day, 'plan', plan, 'turns', 0, 'tokens', 0, 'cleared', before)
+  redis.call('HSET', activity, 'minute', minute, 'day', day, 'turns', 0, 'tokens', 0, 'cleared', before)
+end
+if not last[1] or minute >= tonumber(last[1]) then -- and not late
+  redis.call('HSET', activity, 'plan', plan)
 end
 redis.call('HINCRBY', activity, 'turns', turns)
 redis.call('HINCRBY', activity, 'tokens', tokens)
