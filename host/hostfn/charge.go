@@ -192,6 +192,9 @@ func (s *Services) giveBack(ctx context.Context, in store.Store, l store.Lease) 
 // many, and nobody waits to see them in order.
 const lanes = 8
 
+// sliceLane is another line beside them, for slices, which need an order.
+const sliceLane = lanes
+
 // put lets the store hear of something behind the call. What belongs to a user
 // is written in order, and before the user's next admission.
 func (s *Services) put(as kind, in store.Store, owner store.Owner, write func(context.Context) error) {

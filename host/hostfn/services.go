@@ -86,7 +86,7 @@ func (s *Services) start() {
 		s.outbox = outbox.New(outbox.Options{
 			Timeout: s.storeTimeout(), Log: s.logger(), Away: s.Away, Lost: func(e outbox.Entry) { s.instruments.drop(e.Kind) },
 		})
-		s.ahead = ahead.New(s.settleSlice)
+		s.ahead = ahead.New(sliceWriter{s})
 		s.learner = learn.New(s.Store)
 		var err error
 		if s.instruments, s.unregister, err = instrument(s.Meter, s.outbox.Pending); err != nil {
