@@ -178,7 +178,7 @@ func (c *Call) settled(ctx context.Context, in store.Store, owner store.Owner) {
 func (c *Call) share(group []asked) []asked {
 	shared := make([]asked, len(group))
 	for i, a := range group {
-		a.limit = a.limit.share(c.services.replicas())
+		a.limit = a.limit.share(c.services.replicas(), a.cost)
 		shared[i] = a
 	}
 	return shared
