@@ -243,7 +243,7 @@ func (c *Call) partOf(id string, in store.Store, a asked, of itemOf, undoable bo
 func (c *Call) takenOf(a asked, item store.Item) part {
 	p := part{tokens: a.limit.tokens(), undoOnly: item.Take.Reserve == undoWithin}
 	if a.limit.Estimate.By == Learned {
-		p.learns = &learned{of: c.learnedOf(), most: a.limit.Bucket.Burst}
+		p.learns = &learned{of: c.learnedOf(), most: a.burst}
 	}
 	return p
 }
