@@ -368,7 +368,8 @@ type OverrideChanges struct {
 type Averages interface {
 	// Learn adds what calls used and gives the averages that come of it, in the
 	// order of the samples: 0 where nothing is known. A sample of no calls only
-	// reads. id is the operation's.
+	// reads. id is the operation's. Of samples of one app all are learned or none:
+	// after ErrInTheWay, none.
 	Learn(ctx context.Context, id string, samples []Sample) ([]int64, error)
 }
 

@@ -163,22 +163,37 @@ func (s *Services) doubtTake(r store.Reservation) {
 	})
 }
 
+// flushFor is how many of the store's timeouts an admission waits for what has
+// to be written before it, while the store takes it.
+const flushFor = 4
+
 // settled lets an admission of a user see what the user's calls before it came
-// to. Nobody waits for it longer than half of the store's time, so that the
-// other half is left to ask.
-func (c *Call) settled(ctx context.Context, in store.Store, owner store.Owner) {
-	if owner.Kind != store.OwnerUser {
-		return
+// to. A store that does not take that is away, and not asked for a second
+// timeout; one that is slow gets the time for it.
+func (c *Call) settled(in store.Store, owner store.Owner) error {
+	shared := in == c.services.Store
+	switch {
+	case owner.Kind != store.OwnerUser:
+		return nil
+	case shared && c.foundAway():
+		return errStillAway
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.services.storeTimeout()/2)
+	ctx, cancel := context.WithTimeout(c.ctx, flushFor*c.services.storeTimeout())
 	defer cancel()
-	_ = c.services.outbox.Flush(ctx, outbox.Line{In: in, Owner: owner}) // what is left is tried again
+	err := c.services.outbox.Flush(ctx, outbox.Line{In: in, Owner: owner})
+	if !isAway(err) || errors.Is(err, store.ErrInTheWay) || ctx.Err() != nil {
+		return nil // what is left is tried again
+	}
+	if shared {
+		c.sawAway(err)
+	}
+	return errStillAway
 }
 
 func (c *Call) share(group []asked) []asked {
 	shared := make([]asked, len(group))
 	for i, a := range group {
-		a.limit = a.limit.share(c.services.replicas())
+		a.limit = a.limit.share(c.services.replicas(), a.cost)
 		shared[i] = a
 	}
 	return shared
@@ -189,8 +204,10 @@ func (c *Call) askStore(in store.Store, id string, group []asked, item itemOf, u
 	for _, a := range group {
 		admission.Items = append(admission.Items, c.item(a, item, undoable))
 	}
+	if err := c.settled(in, admission.Owner); err != nil {
+		return d, err
+	}
 	err = c.within(in, func(ctx context.Context) error {
-		c.settled(ctx, in, admission.Owner)
 		d, err = in.Admit(ctx, admission)
 		return err
 	})
@@ -226,8 +243,7 @@ func (c *Call) partOf(id string, in store.Store, a asked, of itemOf, undoable bo
 func (c *Call) takenOf(a asked, item store.Item) part {
 	p := part{tokens: a.limit.tokens(), undoOnly: item.Take.Reserve == undoWithin}
 	if a.limit.Estimate.By == Learned {
-		of := c.learnedOf()
-		p.learns = &of
+		p.learns = &learned{of: c.learnedOf(), most: a.burst}
 	}
 	return p
 }

@@ -2,7 +2,9 @@ package hostfn_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,7 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hookhost/hookhost/abi"
+	"github.com/hookhost/hookhost/host/hostfn"
 	"github.com/hookhost/hookhost/host/internal/fake"
+	"github.com/hookhost/hookhost/store"
+	inmemory "github.com/hookhost/hookhost/store/memory"
 )
 
 func TestATurnPaysForADeadStoreOnce(t *testing.T) {
@@ -43,7 +48,7 @@ func paysOnce(t *testing.T, local bool, told abi.Code) {
 		}
 	}
 	assert.Equal(t, b.services.StoreTimeout, time.Since(begin), "one timeout for 110 calls")
-	assert.Equal(t, 2, b.store.Calls()-calls, "the settlement, and the admission behind it")
+	assert.Equal(t, 1, b.store.Calls()-calls, "the settlement: the admission behind it is not made")
 	assert.EqualValues(t, 110, b.services.Fallbacks(), "each was told")
 	assert.Equal(t, 1, strings.Count(b.log.String(), "level=DEBUG msg=\"store unavailable\" stage=probe"), "once a run, for those who look closely")
 	assert.Equal(t, 1, strings.Count(b.log.String(), "store unavailable\" stage"))
@@ -57,6 +62,86 @@ func paysOnce(t *testing.T, local bool, told abi.Code) {
 	b.store.Down(false)
 	b.run = fake.NewScope("run-2")
 	assert.EqualValues(t, abi.NotFound, b.at(abi.BeforeModel).call().KVGet("cache", "k", out), "so does the next one")
+}
+
+// slowly is a store that takes its time, within the timeout.
+type slowly struct {
+	store.Store
+	each time.Duration
+}
+
+func (s slowly) wait(ctx context.Context) error {
+	select {
+	case <-time.After(s.each):
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, ctx.Err())
+	}
+}
+
+func (s slowly) Admit(ctx context.Context, a store.Admission) (store.Decision, error) {
+	if err := s.wait(ctx); err != nil {
+		return store.Decision{}, err
+	}
+	return s.Store.Admit(ctx, a)
+}
+
+func (s slowly) Settle(ctx context.Context, r store.Reservation, actual int64) (int64, error) {
+	if err := s.wait(ctx); err != nil {
+		return 0, err
+	}
+	return s.Store.Settle(ctx, r, actual)
+}
+
+func (s slowly) Free(ctx context.Context, l store.Lease) (bool, error) {
+	if err := s.wait(ctx); err != nil {
+		return false, err
+	}
+	return s.Store.Free(ctx, l)
+}
+
+func TestAUsersTurnsBehindEachOtherOnASlowStore(t *testing.T) {
+	for _, each := range []time.Duration{5, 20, 28, 35, 49} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, "limit:turn", "limit:tokens", "limit:runs")
+			b.services.StoreTimeout = 50 * time.Millisecond
+			b.services.Store = slowly{inmemory.New(nil), each * time.Millisecond}
+			b.plans["runs"] = hostfn.Limit{Plan: "free", Cap: &store.Cap{Max: 1, Expires: 30 * time.Second}}
+			b.plans["turn"] = hostfn.Limit{Plan: "free", Bucket: bucket(100)}
+			ctx, cancel := context.WithCancel(t.Context())
+			var over sync.WaitGroup
+			over.Go(func() { b.services.Run(ctx) })
+			for i := range 10 {
+				b.run, b.op = fake.NewScope(fmt.Sprint("run-", i)), fake.NewScope(fmt.Sprint("op-", i))
+				require.Equal(t, abi.Admitted, b.admit(b.at(abi.BeforeRun).call(), "turn\nruns").kind, "turn %d, %d ms", i, each)
+				d := b.take(b.at(abi.BeforeModel).call(), "tokens", 5)
+				require.Equal(t, abi.Admitted, d.kind)
+				require.EqualValues(t, abi.OK, b.at(abi.AfterModel).call().LimitSettle(d.id, 7))
+				b.run.End(abi.Ending{Reason: abi.ReasonDone})
+			}
+			assert.Zero(t, b.services.Fallbacks())
+			cancel()
+			over.Wait()
+		})
+	}
+}
+
+func TestAnAdmissionDoesNotWaitForALongLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "limit:turn", "limit:tokens")
+		b.services.StoreTimeout = 50 * time.Millisecond
+		b.services.Store = slowly{inmemory.New(nil), 40 * time.Millisecond}
+		var pending []decision
+		for range 30 {
+			pending = append(pending, b.take(b.call(), "tokens", 5))
+		}
+		for _, d := range pending {
+			require.EqualValues(t, abi.OK, b.call().LimitRelease(d.id))
+		}
+		begin := time.Now()
+		assert.Equal(t, abi.Admitted, b.admit(b.call(), "turn").kind)
+		assert.LessOrEqual(t, time.Since(begin), 5*b.services.StoreTimeout)
+	})
 }
 
 func TestACallerWhoWentAwayIsNoStoreThatDid(t *testing.T) {

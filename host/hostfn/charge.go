@@ -26,9 +26,17 @@ type part struct {
 	lease       *store.Lease
 	reservation *store.Reservation
 	draw        *ahead.Draw
-	tokens      bool      // the limit counts tokens, so usage settles it
-	learns      *learn.Of // whose average it adds to, where the limit goes by one
-	undoOnly    bool      // charged for good once all the owners have said yes
+	tokens      bool     // the limit counts tokens, so usage settles it
+	learns      *learned // where the limit goes by an average
+	undoOnly    bool     // charged for good once all the owners have said yes
+}
+
+// learned is the average that a part adds to, and the most that it adds: what
+// is beyond the burst no estimate is ever raised to, and one absurd number would
+// keep the average there for hundreds of calls.
+type learned struct {
+	of   learn.Of
+	most int64
 }
 
 func (t *charge) open() bool {
@@ -155,7 +163,7 @@ func (s *Services) end(p part, as kind, actual int64) {
 	switch {
 	case p.lease != nil:
 		if s.Leases.drop(p.in, *p.lease) {
-			s.put(free, p.in, p.lease.Owner, func(ctx context.Context) error { return s.free(ctx, p.in, *p.lease) })
+			s.put(free, p.in, p.lease.Owner, s.free(p.in, *p.lease))
 		}
 		return
 	case p.draw != nil:
@@ -167,17 +175,23 @@ func (s *Services) end(p part, as kind, actual int64) {
 		})
 	}
 	if as == settle && p.learns != nil {
-		s.learner.Add(*p.learns, actual)
+		s.learner.Add(p.learns.of, min(actual, p.learns.most))
 	}
 }
 
-// free gives a lease back that the run should have had.
-func (s *Services) free(ctx context.Context, in store.Store, l store.Lease) error {
-	held, err := s.giveBack(ctx, in, l)
-	if err == nil && !held {
-		s.leaseLost(l, "free")
+// free gives a lease back that the run should have had. Only the first attempt
+// tells whether it had: after it the lease may be gone because of it, if only
+// its answer was lost.
+func (s *Services) free(in store.Store, l store.Lease) func(context.Context) error {
+	again := false
+	return func(ctx context.Context) error {
+		held, err := s.giveBack(ctx, in, l)
+		if err == nil && !held && !again {
+			s.leaseLost(l, "free")
+		}
+		again = true
+		return err
 	}
-	return err
 }
 
 // giveBack frees a lease, unless the run has taken it again meanwhile.
@@ -191,6 +205,9 @@ func (s *Services) giveBack(ctx context.Context, in store.Store, l store.Lease) 
 // lanes is in how many lines the writes of an app, or of all, stand: they are
 // many, and nobody waits to see them in order.
 const lanes = 8
+
+// sliceLane is another line beside them, for slices, which need an order.
+const sliceLane = lanes
 
 // put lets the store hear of something behind the call. What belongs to a user
 // is written in order, and before the user's next admission.

@@ -12,6 +12,7 @@ import (
 	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/host/hostfn"
 	"github.com/hookhost/hookhost/host/internal/fake"
+	"github.com/hookhost/hookhost/store"
 )
 
 // estimated changes how the tokens of a call are estimated.
@@ -105,6 +106,21 @@ func TestALearnedEstimateStaysWithinTheBurst(t *testing.T) {
 	b.spends(5000)
 	d := b.take(b.call(), "tokens", abi.EstimateOfPlan)
 	assert.NotEqual(t, abi.NeverFits, d.kind, "or nothing would ever be learned again")
+}
+
+func TestOneAbsurdNumberDoesNotPoisonAnAverage(t *testing.T) {
+	b := newBench(t, "limit:tokens").estimated(hostfn.Estimate{By: hostfn.Learned, Units: 300})
+	tokens := b.plans["tokens"]
+	tokens.Bucket = bucket(10_000)
+	b.plans["tokens"] = tokens
+	for range 20 {
+		b.spends(100)
+	}
+	b.spends(1e12)
+	b.ev.User = "another" // of the same agent
+	require.Equal(t, abi.Admitted, b.take(b.call(), "tokens", abi.EstimateOfPlan).kind)
+	another := store.Owner{Kind: store.OwnerUser, App: "app", User: "another"}
+	assert.EqualValues(t, 10_000-572, b.balance(b.store, another, "tokens"), "it counted as the burst: 12,000 in 21 calls")
 }
 
 // A fan-out of eight takes eight estimates before any of them is settled, and

@@ -136,6 +136,33 @@ func TestAReservationOfAProcessThatDiedIsChargedWhenItExpires(t *testing.T) {
 	assert.Equal(t, map[string]float64{"kind=settle": 1}, stalled.measured("hookhost.outbox.dropped"), "and it is seen")
 }
 
+// lostFree is a store that frees and loses the first answer.
+type lostFree struct {
+	store.Store
+	freed int
+}
+
+func (s *lostFree) Free(ctx context.Context, l store.Lease) (bool, error) {
+	held, err := s.Store.Free(ctx, l)
+	if s.freed++; s.freed == 1 {
+		return false, fmt.Errorf("%w: the answer was lost", store.ErrUnavailable)
+	}
+	return held, err
+}
+
+func TestAFreeWhoseAnswerWasLostIsNoLostLease(t *testing.T) {
+	b := newBench(t, "limit:runs")
+	lost := &lostFree{Store: inmemory.New(nil)}
+	b.services.Store = lost
+	b.take(b.call(), "runs", 1)
+	b.run.End(abi.Ending{Reason: abi.ReasonDone})
+	require.ErrorIs(t, b.services.Drain(t.Context()), store.ErrUnavailable)
+	b.drain()
+	assert.Equal(t, 2, lost.freed)
+	assert.Empty(t, b.measured("hookhost.lease.lost"))
+	assert.NotContains(t, b.log.String(), "lease lost")
+}
+
 func TestALeaseThatTheRunTookAgainIsNotFreed(t *testing.T) {
 	b := newBench(t, "limit:runs:app")
 	b.plans["runs:app"] = b.plans["runs"]

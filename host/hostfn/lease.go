@@ -1,6 +1,7 @@
 package hostfn
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"log/slog"
@@ -10,27 +11,74 @@ import (
 	"github.com/hookhost/hookhost/store"
 )
 
-// Leases keeps the leases of all running runs alive. Its zero value is ready.
+// Leases keeps the leases of all running runs alive, each by its own expiry.
+// Its zero value is ready.
 type Leases struct {
 	mu   sync.Mutex
-	held map[heldLease]int // how many charges hold it
+	held map[leaseKey]*held
+	next byDue // of held, those that are not just being renewed
 	wake chan struct{}
+	late int                                // of held, those whose last renewal failed
 	lost func(l store.Lease, reason string) // told of each that lapsed; nil tells nobody
 }
 
-type heldLease struct {
-	in store.Store
-	store.Lease
+// leaseKey is what makes a lease, whatever its cap has become meanwhile.
+type leaseKey struct {
+	in            store.Store
+	owner         store.Owner
+	limit, member string
 }
 
-// hold keeps a lease alive until drop was called as often.
+func keyOf(in store.Store, l store.Lease) leaseKey {
+	return leaseKey{in, l.Owner, l.Limit, l.Member}
+}
+
+// held is a lease that somebody holds.
+type held struct {
+	in    store.Store
+	lease store.Lease // with the newest cap
+	by    int         // charges
+	due   time.Time   // to be renewed
+	late  bool        // the last renewal failed
+	at    int         // in next; -1 is not there
+}
+
+// A lease is due at a third of its expiry, and from half of that time on it is
+// renewed along with one that is due: so they go in batches. After a failure it
+// is tried again soon, so that two thirds of the expiry are there to get through
+// an outage.
+const (
+	dueAfter  = 3
+	mostRetry = time.Second
+	maxBatch  = 500
+)
+
+func (h *held) interval() time.Duration { return max(h.lease.Cap.Expires/dueAfter, time.Millisecond) }
+
+func (h *held) retry() time.Duration { return min(max(h.interval()/3, time.Millisecond), mostRetry) }
+
+// timeout of one renewal: a store that hangs must not hold up the next one.
+func timeoutOf(expires time.Duration) time.Duration {
+	return min(max(expires/9, 10*time.Millisecond), time.Second)
+}
+
+// hold keeps a lease alive that was just taken, until drop was called as
+// often.
 func (l *Leases) hold(in store.Store, lease store.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held == nil {
-		l.held = map[heldLease]int{}
+		l.held = map[leaseKey]*held{}
 	}
-	l.held[heldLease{in, lease}]++
+	key := keyOf(in, lease)
+	h := l.held[key]
+	if h == nil {
+		h = &held{in: in, at: -1}
+		l.held[key] = h
+	}
+	h.by++
+	h.lease = lease
+	l.schedule(h, h.interval())
 	select {
 	case l.wakeUp() <- struct{}{}:
 	default:
@@ -42,29 +90,22 @@ func (l *Leases) hold(in store.Store, lease store.Lease) {
 func (l *Leases) drop(in store.Store, lease store.Lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := heldLease{in, lease}
-	holders := l.held[key]
-	if holders > 1 {
-		l.held[key]--
+	h := l.held[keyOf(in, lease)]
+	if h == nil {
 		return false
 	}
-	delete(l.held, key)
-	return holders == 1
+	if h.by--; h.by > 0 {
+		return false
+	}
+	l.forget(h)
+	return true
 }
 
 // has reports whether anybody holds the lease.
 func (l *Leases) has(in store.Store, lease store.Lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.held[heldLease{in, lease}] > 0
-}
-
-// wakeUp is called with the lock held.
-func (l *Leases) wakeUp() chan struct{} {
-	if l.wake == nil {
-		l.wake = make(chan struct{}, 1)
-	}
-	return l.wake
+	return l.held[keyOf(in, lease)] != nil
 }
 
 // Held counts the leases that are kept alive.
@@ -74,91 +115,208 @@ func (l *Leases) Held() int {
 	return len(l.held)
 }
 
-// Run renews the leases at a third of the shortest expiry until ctx is done.
+// Run renews the leases as they become due until ctx is done.
 func (l *Leases) Run(ctx context.Context, log *slog.Logger) {
 	l.mu.Lock()
 	wake := l.wakeUp()
 	l.mu.Unlock()
-	last := time.Now()
+	failing := false
 	for {
+		at, any, late := l.first()
+		if failing && late == 0 {
+			log.Info("leases are renewed again")
+			failing = false
+		}
 		var due <-chan time.Time
-		if interval, any := l.interval(); any {
-			due = time.After(time.Until(last.Add(interval)))
-		} else {
-			last = time.Now()
+		if any {
+			due = time.After(time.Until(at))
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-wake:
-		case <-due:
-			last = time.Now()
-			if err := l.Renew(ctx); err != nil && ctx.Err() == nil {
-				log.Warn("leases not renewed", "error", err)
-			}
-		}
-	}
-}
-
-func (l *Leases) interval() (shortest time.Duration, any bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for h := range l.held {
-		if !any || h.Cap.Expires < shortest {
-			shortest, any = h.Cap.Expires, true
-		}
-	}
-	return max(shortest/3, time.Millisecond), any
-}
-
-// Renew prolongs all the leases once, with one call for each store. One that
-// lapsed is renewed no more: it stays lapsed.
-func (l *Leases) Renew(ctx context.Context) error {
-	var errs []error
-	for in, leases := range l.byStore() {
-		live, err := l.renewIn(ctx, in, leases)
-		if err != nil {
-			errs = append(errs, err)
 			continue
+		case <-due:
 		}
-		for i, lease := range leases {
-			if i < len(live) && !live[i] {
-				l.lapsed(in, lease)
-			}
+		if _, err := l.renewNext(ctx); err != nil && ctx.Err() == nil && !failing {
+			log.Warn("leases not renewed, and tried again", "error", err)
+			failing = true
 		}
+	}
+}
+
+// Renew prolongs all the leases once.
+func (l *Leases) Renew(ctx context.Context) error {
+	l.mu.Lock()
+	left := len(l.next)
+	for _, h := range l.next {
+		h.due = time.Time{}
+	}
+	l.mu.Unlock()
+	var errs []error
+	for left > 0 {
+		n, err := l.renewNext(ctx)
+		errs = append(errs, err)
+		if n == 0 {
+			break
+		}
+		left -= n
 	}
 	return errors.Join(errs...)
 }
 
-// renewIn gives a renewal a third of the interval: a store that hangs must not
-// hold up the next one.
-func (l *Leases) renewIn(ctx context.Context, in store.Store, leases []store.Lease) ([]bool, error) {
-	shortest := leases[0].Cap.Expires
-	for _, lease := range leases {
-		shortest = min(shortest, lease.Cap.Expires)
+// renewNext renews those that have been due for longest, and those that may go
+// with them: of one store and one expiry, so that leases of a short one and of a
+// long one do not share a timeout. It says how many it tried.
+func (l *Leases) renewNext(ctx context.Context) (int, error) {
+	batch := l.takeDue()
+	if len(batch) == 0 {
+		return 0, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(shortest/9, 10*time.Millisecond))
+	return len(batch), l.renew(ctx, batch)
+}
+
+// renew prolongs a batch. Where a key is in the way of one, it finds out of
+// which: the others are renewed nevertheless.
+func (l *Leases) renew(ctx context.Context, batch []*held) error {
+	leases := make([]store.Lease, len(batch))
+	l.mu.Lock()
+	for i, h := range batch {
+		leases[i] = h.lease
+	}
+	l.mu.Unlock()
+	live, err := l.renewIn(ctx, batch[0].in, leases)
+	if half := len(batch) / 2; half > 0 && errors.Is(err, store.ErrInTheWay) {
+		return errors.Join(l.renew(ctx, batch[:half]), l.renew(ctx, batch[half:]))
+	}
+	var lapsed []store.Lease
+	l.mu.Lock()
+	for i, h := range batch {
+		if l.held[keyOf(h.in, h.lease)] != h { // dropped meanwhile
+			continue
+		}
+		l.failed(h, err != nil)
+		switch {
+		case err != nil:
+			l.schedule(h, h.retry())
+		case live[i]:
+			l.schedule(h, h.interval())
+		case h.at < 0: // else it was taken again meanwhile
+			l.forget(h)
+			lapsed = append(lapsed, h.lease)
+		}
+	}
+	l.mu.Unlock()
+	for _, lease := range lapsed { // it stays lapsed
+		if l.lost != nil {
+			l.lost(lease, "renewal")
+		}
+	}
+	return err
+}
+
+func (l *Leases) renewIn(ctx context.Context, in store.Store, leases []store.Lease) ([]bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeoutOf(leases[0].Cap.Expires))
 	defer cancel()
 	return in.Renew(ctx, leases)
 }
 
-func (l *Leases) byStore() map[store.Store][]store.Lease {
+// first says when the first one is due, and how many wait for another try.
+func (l *Leases) first() (at time.Time, any bool, late int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	leases := map[store.Store][]store.Lease{}
-	for h := range l.held {
-		leases[h.in] = append(leases[h.in], h.Lease)
+	if len(l.next) == 0 {
+		return at, false, l.late
 	}
-	return leases
+	return l.next[0].due, true, l.late
 }
 
-// lapsed forgets a lease, if its run still has it.
-func (l *Leases) lapsed(in store.Store, lease store.Lease) {
+// takeDue takes a batch out of next, if the first one is due.
+func (l *Leases) takeDue() (batch []*held) {
 	l.mu.Lock()
-	_, had := l.held[heldLease{in, lease}]
-	delete(l.held, heldLease{in, lease})
-	l.mu.Unlock()
-	if had && l.lost != nil {
-		l.lost(lease, "renewal")
+	defer l.mu.Unlock()
+	now := time.Now()
+	var others []*held
+	for len(l.next) > 0 && len(batch) < maxBatch && len(others) < maxBatch {
+		h := l.next[0]
+		early := h.interval() / 2
+		if len(batch) == 0 {
+			early = 0
+		}
+		if h.due.After(now.Add(early)) {
+			break
+		}
+		heap.Pop(&l.next)
+		if len(batch) > 0 && (h.in != batch[0].in || h.lease.Cap.Expires != batch[0].lease.Cap.Expires) {
+			others = append(others, h)
+			continue
+		}
+		batch = append(batch, h)
 	}
+	for _, h := range others {
+		heap.Push(&l.next, h)
+	}
+	return batch
+}
+
+// The following are called with the lock held.
+
+func (l *Leases) wakeUp() chan struct{} {
+	if l.wake == nil {
+		l.wake = make(chan struct{}, 1)
+	}
+	return l.wake
+}
+
+func (l *Leases) schedule(h *held, in time.Duration) {
+	h.due = time.Now().Add(in)
+	if h.at < 0 {
+		heap.Push(&l.next, h)
+		return
+	}
+	heap.Fix(&l.next, h.at)
+}
+
+func (l *Leases) failed(h *held, is bool) {
+	switch {
+	case is && !h.late:
+		l.late++
+	case h.late && !is:
+		l.late--
+	}
+	h.late = is
+}
+
+func (l *Leases) forget(h *held) {
+	l.failed(h, false)
+	delete(l.held, keyOf(h.in, h.lease))
+	if h.at >= 0 {
+		heap.Remove(&l.next, h.at)
+	}
+}
+
+// byDue is a heap, that which is due first in front.
+type byDue []*held
+
+func (b byDue) Len() int           { return len(b) }
+func (b byDue) Less(i, j int) bool { return b[i].due.Before(b[j].due) }
+func (b byDue) Swap(i, j int) {
+	b[i], b[j] = b[j], b[i]
+	b[i].at, b[j].at = i, j
+}
+
+// Push implements heap.Interface.
+func (b *byDue) Push(x any) {
+	h := x.(*held)
+	h.at = len(*b)
+	*b = append(*b, h)
+}
+
+// Pop implements heap.Interface.
+func (b *byDue) Pop() any {
+	last := len(*b) - 1
+	h := (*b)[last]
+	(*b)[last], h.at = nil, -1
+	*b = (*b)[:last]
+	return h
 }

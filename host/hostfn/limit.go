@@ -23,6 +23,7 @@ type asked struct {
 	owner store.Owner
 	limit Limit
 	cost  int64 // for take
+	burst int64 // of the whole limit, also where limit is a share of it
 }
 
 // ask finds a limit by NAME or NAME:SCOPE. One that is not defined is reported
@@ -43,6 +44,9 @@ func (c *Call) ask(index int, text string) (a asked, defined bool, code abi.Code
 		a.owner.Kind, a.owner.App, a.owner.User = store.OwnerGlobal, "", ""
 	}
 	a.limit, defined = c.services.Plans.Limit(c.ctx, c.ev.App, c.ev.User, grant.Name, grant.Scope)
+	if a.limit.Bucket != nil {
+		a.burst = a.limit.Bucket.Burst
+	}
 	if a.limit.Shadow {
 		a.owner.Shadow = c.stage.Name
 	}

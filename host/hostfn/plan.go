@@ -2,6 +2,7 @@ package hostfn
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/hookhost/hookhost/store"
@@ -59,19 +60,45 @@ const (
 // tokens reports whether the limit counts them.
 func (l Limit) tokens() bool { return l.Estimate.By != 0 }
 
-// share is the part of a limit that one of several processes may give out, at
-// least one unit.
-func (l Limit) share(processes int64) Limit {
-	part := func(n int64) int64 { return max(1, n/max(1, processes)) }
+// share is the part of a limit that one of several processes may give out: at
+// least one unit, and of a bucket at least what one call asks for, up to the
+// whole burst, since a call that never fits a share would fit in no process.
+func (l Limit) share(processes, call int64) Limit {
+	processes = max(1, processes)
 	if l.Bucket != nil {
-		b := *l.Bucket
-		b.Units, b.Burst = part(b.Units), part(b.Burst)
+		b := rateOf(*l.Bucket, processes)
+		call = max(call, l.Estimate.Units, l.TurnEstimate) // the same for all calls, where it can be
+		b.Burst = max(1, b.Burst/processes, min(call, b.Burst))
 		l.Bucket = &b
 	}
 	if l.Cap != nil {
 		c := *l.Cap
-		c.Max = part(c.Max)
+		c.Max = max(1, c.Max/processes)
 		l.Cap = &c
 	}
 	return l
+}
+
+// rateOf slows a bucket down to one of so many parts: exactly, or to the next
+// slower rate that a bucket can have.
+func rateOf(b store.Bucket, parts int64) store.Bucket {
+	const longest = math.MaxInt64 / int64(time.Millisecond)
+	rate := b.Rate()
+	units, millis := rate.N, rate.P
+	if millis <= longest/parts {
+		b.Units, b.Per = units, time.Duration(millis*parts)*time.Millisecond
+		if b.Validate() == nil {
+			return b
+		}
+	}
+	if units >= parts {
+		b.Units, b.Per = units/parts, time.Duration(millis)*time.Millisecond
+		return b
+	}
+	perUnit := longest
+	if millis/units < longest/parts {
+		perUnit = min(longest, millis/units*parts+(millis%units*parts+units-1)/units) // rounded up; units < parts
+	}
+	b.Units, b.Per = 1, time.Duration(perUnit)*time.Millisecond
+	return b
 }

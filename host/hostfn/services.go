@@ -60,7 +60,7 @@ func (s *Services) Run(ctx context.Context) {
 	all.Go(func() { s.Leases.Run(ctx, s.logger()) })
 	all.Go(func() { s.outbox.Run(ctx) })
 	all.Go(func() { s.ahead.Run(ctx) })
-	all.Go(func() { s.learner.Run(ctx, s.storeTimeout(), s.logger()) })
+	all.Go(func() { s.learner.Run(ctx) })
 	all.Wait()
 }
 
@@ -86,8 +86,8 @@ func (s *Services) start() {
 		s.outbox = outbox.New(outbox.Options{
 			Timeout: s.storeTimeout(), Log: s.logger(), Away: s.Away, Lost: func(e outbox.Entry) { s.instruments.drop(e.Kind) },
 		})
-		s.ahead = ahead.New(s.settleSlice)
-		s.learner = learn.New(s.Store)
+		s.ahead = ahead.New(sliceWriter{s})
+		s.learner = learn.New(s.Store, s.storeTimeout(), s.logger())
 		var err error
 		if s.instruments, s.unregister, err = instrument(s.Meter, s.outbox.Pending); err != nil {
 			s.logger().Error("some of the metrics are missing", "error", err)

@@ -2,9 +2,12 @@ package hostfn
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"math"
 
 	"github.com/hookhost/hookhost/host/hostfn/ahead"
+	"github.com/hookhost/hookhost/host/hostfn/outbox"
 	"github.com/hookhost/hookhost/store"
 )
 
@@ -63,11 +66,46 @@ func (c *Call) takeAhead(a asked) (store.Reservation, int64, error) {
 	return r, a.limit.Slice, err
 }
 
-// settleSlice puts off what a slice came to.
-func (s *Services) settleSlice(r store.Reservation, used int64) {
-	in := s.Store
-	s.put(slice, in, r.Owner, func(ctx context.Context) error {
-		_, err := in.Settle(ctx, r, min(used, store.MaxUnits))
+// sliceWriter writes what becomes of slices, behind the calls. Those of one
+// owner stand in one line, since a reservation has to be open before it is
+// settled.
+type sliceWriter struct{ *Services }
+
+func (s sliceWriter) put(owner store.Owner, write func(context.Context) error) {
+	s.outbox.Put(outbox.Entry{Kind: string(slice), Line: outbox.Line{In: s.Store, Owner: owner, Lane: sliceLane}, Write: write})
+}
+
+// Settle implements ahead.Writer.
+func (s sliceWriter) Settle(r store.Reservation, used int64) {
+	s.put(r.Owner, func(ctx context.Context) error {
+		_, err := s.Store.Settle(ctx, r, min(used, store.MaxUnits))
 		return err
 	})
+}
+
+// errNotMoved is of a slice that stays charged as a whole, until it expires.
+var errNotMoved = errors.New("what is drawn of a slice has no reservation of its own")
+
+// Move implements ahead.Writer. What is drawn is charged whatever the bucket
+// holds, before the slice that paid for it gives anything back: in between
+// others find too little there, never too much.
+func (s sliceWriter) Move(r store.Reservation, used, drawn int64) store.Reservation {
+	to := r
+	to.ID = "moved/" + rand.Text()
+	moved := false // by the first of two writes in one line
+	s.put(r.Owner, func(ctx context.Context) error {
+		d, err := s.Store.Admit(ctx, store.Admission{ID: to.ID, Owner: to.Owner, Items: []store.Item{{
+			Limit: to.Limit, Take: &store.Take{Bucket: to.Bucket, Cost: drawn, MaxWait: math.MaxInt64, Reserve: reserveFor},
+		}}})
+		moved = err == nil && (d.Kind == store.Now || d.Kind == store.Later)
+		return err
+	})
+	s.put(r.Owner, func(ctx context.Context) error {
+		if !moved {
+			return errNotMoved
+		}
+		_, err := s.Store.Settle(ctx, r, min(used, store.MaxUnits))
+		return err
+	})
+	return to
 }

@@ -1,7 +1,10 @@
 package hostfn_test
 
 import (
+	"context"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -10,6 +13,7 @@ import (
 	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/host/hostfn"
 	"github.com/hookhost/hookhost/store"
+	inmemory "github.com/hookhost/hookhost/store/memory"
 )
 
 var app = store.Owner{Kind: store.OwnerApp, App: "app"}
@@ -72,6 +76,40 @@ func TestASlicedReservationIsSettledWithItsSlice(t *testing.T) {
 	require.NoError(t, b.services.Close(t.Context()))
 	assert.EqualValues(t, 1000-450-100, b.balance(b.store, app, "spend"))
 	assert.Zero(t, b.store.Open())
+}
+
+func TestALongCallKeepsNoMoreOfItsSliceThanItsCharge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := sliced(t)
+		shared := inmemory.New(nil)
+		b.services.Store = shared
+		yearly := store.Bucket{Units: 1, Per: 365 * 24 * time.Hour, Burst: 600}
+		b.plans["calls:app"] = hostfn.Limit{Plan: "app", Bucket: &yearly, Slice: 100}
+		ctx, cancel := context.WithCancel(t.Context())
+		var over sync.WaitGroup
+		over.Go(func() { b.services.Run(ctx) })
+		balance := func() int64 {
+			n, err := shared.Balance(t.Context(), app, "calls", yearly)
+			require.NoError(t, err)
+			return n
+		}
+		var open []decision
+		for i := range 9 {
+			d := b.take(b.call(), "calls:app", 2)
+			require.Equal(t, abi.Admitted, d.kind, "call %d", i)
+			open = append(open, d)
+			time.Sleep(6 * time.Second)
+		}
+		time.Sleep(10 * time.Minute)
+		assert.EqualValues(t, 600-9*2, balance(), "nine calls go on")
+		require.EqualValues(t, abi.OK, b.call().LimitSettle(open[0].id, 7))
+		require.EqualValues(t, abi.OK, b.call().LimitRelease(open[1].id))
+		time.Sleep(time.Second)
+		assert.EqualValues(t, 600-7*2-7, balance())
+		assert.Empty(t, b.measured("hookhost.outbox.dropped"))
+		cancel()
+		over.Wait()
+	})
 }
 
 func TestASliceServesTheRoomThatARunAsksFor(t *testing.T) {

@@ -5,16 +5,20 @@
 // slice, and what it is settled with stays with that slice: what a call did not
 // use can be drawn again, what it used beyond its charge is drawn from the
 // rest, below zero if need be. A slice that cannot serve the next take, or that
-// is older than Life, serves none any more; when its last take is settled it is
-// settled itself with the sum, which gives the rest back to all.
+// is older than Life, serves none any more. It is settled with what its calls
+// used, which gives the rest back to all, and the takes that are still open
+// move to a reservation of just their sum. That one is settled in the same way
+// whenever it is a Life old and some of them have ended, and when all have. So
+// a call that lasts keeps its own charge from the others and nothing else.
 //
 // What this does to the bound: all that is served was charged before, so in any
 // span of time all processes together grant at most what the bucket allows in
 // it and what they had in hand when it began, that is one slice each. The
 // other way round a process that keeps a slice it does not need, or that died
 // with one, keeps it from the others: the first for Life, the second for good.
-// What calls used beyond their charges the bucket learns with the end of the
-// slice, not of the call.
+// Nothing of what calls used is lost or charged twice, but the bucket learns it
+// later than the call ends, by one Life and a tick of Run at most.
+// While takes move they are charged twice for a moment, never not at all.
 package ahead
 
 import (
@@ -41,10 +45,21 @@ type Bucket struct {
 
 // Pool has the slices of one process.
 type Pool struct {
-	settle func(r store.Reservation, used int64)
+	write Writer
 
 	mu      sync.Mutex
 	buckets map[Bucket]*bucket
+	retired map[*slice]bool // with open takes
+}
+
+// Writer tells the store, behind the calls and in the order in which it was
+// told.
+type Writer interface {
+	// Settle ends a reservation with what was used of it.
+	Settle(r store.Reservation, used int64)
+	// Move ends a reservation too, and opens another in its bucket, for what is
+	// still drawn.
+	Move(r store.Reservation, used, drawn int64) store.Reservation
 }
 
 type bucket struct {
@@ -60,16 +75,17 @@ type fetch struct {
 }
 
 type slice struct {
-	pool        *Pool
-	reservation store.Reservation
-	units, used int64
-	open        int // takes that are not settled
-	until       time.Time
-	retired     bool
-	settled     bool
+	pool         *Pool
+	reservation  store.Reservation
+	units        int64 // of the reservation
+	spent, drawn int64 // of the takes that are settled, and that are not
+	open         int   // takes that are not settled
+	until        time.Time
+	retired      bool // until is then the time to move
+	settled      bool
 }
 
-func (s *slice) left() int64 { return s.units - s.used }
+func (s *slice) left() int64 { return s.units - s.spent - s.drawn }
 
 // Draw is a take that was served out of a slice.
 type Draw struct {
@@ -78,10 +94,9 @@ type Draw struct {
 	once  sync.Once
 }
 
-// New makes a pool without slices. settle is told what each slice came to in
-// the end.
-func New(settle func(r store.Reservation, used int64)) *Pool {
-	return &Pool{settle: settle, buckets: map[Bucket]*bucket{}}
+// New makes a pool without slices.
+func New(w Writer) *Pool {
+	return &Pool{write: w, buckets: map[Bucket]*bucket{}, retired: map[*slice]bool{}}
 }
 
 // ErrThin says that the bucket holds no slice now.
@@ -129,7 +144,7 @@ func (p *Pool) draw(of Bucket, cost int64) (d *Draw, coming *fetch, mine bool) {
 		p.buckets[of] = b
 	}
 	if s := b.slice; s != nil && s.left() >= cost && time.Now().Before(s.until) {
-		s.used += cost
+		s.drawn += cost
 		s.open++
 		return &Draw{slice: s, cost: cost}, nil, false
 	}
@@ -174,7 +189,8 @@ func (d *Draw) Settle(actual int64) {
 		s := d.slice
 		s.pool.mu.Lock()
 		defer s.pool.mu.Unlock()
-		s.used += actual - d.cost
+		s.drawn -= d.cost
+		s.spent += actual
 		s.open--
 		s.finish()
 	})
@@ -183,7 +199,8 @@ func (d *Draw) Settle(actual int64) {
 // Keep leaves what a take charged as it is.
 func (d *Draw) Keep() { d.Settle(d.cost) }
 
-// Run retires what has become too old until ctx is done.
+// Run retires what has become too old, and moves what is open of it, until ctx
+// is done.
 func (p *Pool) Run(ctx context.Context) {
 	tick := time.NewTicker(Life / 5)
 	defer tick.Stop()
@@ -192,39 +209,75 @@ func (p *Pool) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
-			p.retire(func(s *slice) bool { return !now.Before(s.until) })
+			p.age(now)
 		}
 	}
 }
 
-// Close settles all slices, those too of which takes are open.
-func (p *Pool) Close() {
-	p.retire(func(s *slice) bool { s.open = 0; return true })
-}
-
-func (p *Pool) retire(which func(*slice) bool) {
+func (p *Pool) age(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for s := range p.retired {
+		if !now.Before(s.until) {
+			s.move()
+		}
+	}
 	for of, b := range p.buckets {
-		if b.slice != nil && which(b.slice) {
+		if b.slice != nil && !now.Before(b.slice.until) {
 			b.slice.retire()
 			b.slice = nil
 		}
-		if b.slice == nil && b.fetch == nil && time.Now().After(b.thin) {
+		if b.slice == nil && b.fetch == nil && now.After(b.thin) {
 			delete(p.buckets, of)
 		}
 	}
 }
 
-// retire and finish are called with the lock held.
+// Close settles all slices. What is drawn stays charged.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for of, b := range p.buckets {
+		if b.slice != nil {
+			b.slice.close()
+		}
+		delete(p.buckets, of)
+	}
+	for s := range p.retired {
+		s.close()
+	}
+}
+
+// The following are called with the lock held.
+
 func (s *slice) retire() {
 	s.retired = true
+	s.pool.retired[s] = true
+	s.move()
 	s.finish()
+}
+
+// move leaves the slice no more than what is drawn of it.
+func (s *slice) move() {
+	s.until = time.Now().Add(Life)
+	if s.open == 0 || s.units == s.drawn {
+		return
+	}
+	s.reservation = s.pool.write.Move(s.reservation, s.spent, s.drawn)
+	s.units, s.spent = s.drawn, 0
 }
 
 func (s *slice) finish() {
 	if s.retired && !s.settled && s.open <= 0 {
 		s.settled = true
-		s.pool.settle(s.reservation, max(0, s.used))
+		delete(s.pool.retired, s)
+		s.pool.write.Settle(s.reservation, s.spent)
 	}
+}
+
+// close ends the slice whatever is open.
+func (s *slice) close() {
+	s.retired, s.open = true, 0
+	s.spent, s.drawn = s.spent+s.drawn, 0
+	s.finish()
 }

@@ -3,6 +3,7 @@ package ahead_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -45,10 +46,26 @@ type process struct {
 }
 
 func (f *fleet) process(slice int64) *process {
-	return &process{fleet: f, slice: slice, Pool: ahead.New(func(r store.Reservation, used int64) {
-		_, err := f.store.Settle(context.Background(), r, used)
-		assert.NoError(f.t, err)
-	})}
+	return &process{fleet: f, slice: slice, Pool: ahead.New(writer{f})}
+}
+
+// writer tells the store at once.
+type writer struct{ *fleet }
+
+func (w writer) Settle(r store.Reservation, used int64) {
+	_, err := w.store.Settle(context.Background(), r, used)
+	assert.NoError(w.t, err)
+}
+
+func (w writer) Move(r store.Reservation, used, drawn int64) store.Reservation {
+	to := r
+	to.ID += "+"
+	_, err := w.store.Admit(context.Background(), store.Admission{ID: to.ID, Owner: to.Owner, Items: []store.Item{
+		{Limit: to.Limit, Take: &store.Take{Bucket: to.Bucket, Cost: drawn, MaxWait: math.MaxInt64, Reserve: time.Hour}},
+	}})
+	assert.NoError(w.t, err)
+	w.Settle(r, used)
+	return to
 }
 
 // get takes a slice, as the host does.
@@ -134,7 +151,7 @@ func TestWhatACallUsedBeyondItsChargeIsCharged(t *testing.T) {
 	assert.EqualValues(t, 80, f.balance(), "the slice has an open take")
 	third := p.take(10)
 	require.NotNil(t, third, "out of the next slice")
-	assert.EqualValues(t, 60, f.balance())
+	assert.EqualValues(t, 100-95-10-20, f.balance(), "the first slice says what it came to, but for what is drawn")
 	second.Settle(10)
 	assert.EqualValues(t, -25, f.balance(), "the first slice came to 105")
 	third.Keep()
@@ -142,22 +159,54 @@ func TestWhatACallUsedBeyondItsChargeIsCharged(t *testing.T) {
 	assert.EqualValues(t, -15, f.balance())
 }
 
+// running is a process of a fleet whose pool runs as long as the test.
+func running(t *testing.T, slice int64) (*fleet, *process) {
+	f := newFleet(t)
+	p := f.process(slice)
+	ctx, cancel := context.WithCancel(t.Context())
+	var over sync.WaitGroup
+	over.Go(func() { p.Run(ctx) })
+	t.Cleanup(func() { cancel(); over.Wait() })
+	return f, p
+}
+
 func TestASliceThatNobodyNeedsGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t)
-		p := f.process(20)
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { p.Run(ctx) })
+		f, p := running(t, 20)
 		p.take(1).Keep()
-		open := p.take(1)
+		assert.EqualValues(t, 80, f.balance())
 		time.Sleep(2 * ahead.Life)
-		assert.EqualValues(t, 80, f.balance(), "a take of it is open")
-		assert.False(t, p.Holds(calls, 1), "and yet it serves no more")
-		open.Settle(1)
-		assert.EqualValues(t, 98, f.balance())
-		cancel()
-		running.Wait()
+		assert.EqualValues(t, 99, f.balance())
+		assert.False(t, p.Holds(calls, 1), "it serves no more")
+	})
+}
+
+func TestACallThatLastsKeepsItsOwnChargeAndNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, p := running(t, 20)
+		p.take(1).Keep()
+		long, longer := p.take(4), p.take(2)
+		time.Sleep(2 * ahead.Life)
+		assert.EqualValues(t, 100-1-4-2, f.balance())
+		long.Settle(9)
+		time.Sleep(2 * ahead.Life)
+		assert.EqualValues(t, 100-1-9-2, f.balance(), "one that ended does not wait for the other")
+		longer.Settle(0)
+		assert.EqualValues(t, 100-1-9, f.balance())
+	})
+}
+
+func TestCloseSettlesWhatIsOpenAsItWasCharged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, p := running(t, 20)
+		old := p.take(3)
+		time.Sleep(2 * ahead.Life)
+		young := p.take(5)
+		p.Close()
+		assert.EqualValues(t, 100-3-5, f.balance())
+		old.Settle(1)
+		young.Settle(1)
+		assert.EqualValues(t, 100-3-5, f.balance(), "too late")
 	})
 }
 

@@ -1,9 +1,11 @@
 package learn_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -44,6 +46,10 @@ func (a *averages) asked() int {
 	return len(a.ids)
 }
 
+func newLearner(s store.Averages) *learn.Learner {
+	return learn.New(s, time.Second, slog.New(slog.DiscardHandler))
+}
+
 var writer = learn.Of{App: "app", Agent: "writer", Model: "large"}
 
 // knows checks an average; 0 is none.
@@ -55,7 +61,7 @@ func knows(t *testing.T, l *learn.Learner, of learn.Of, want int64) {
 }
 
 func TestWhatIsLearnedIsKnownAfterAnExchange(t *testing.T) {
-	l := learn.New(newAverages())
+	l := newLearner(newAverages())
 	knows(t, l, writer, 0)
 	l.Add(writer, 100)
 	l.Add(writer, 200)
@@ -67,7 +73,7 @@ func TestWhatIsLearnedIsKnownAfterAnExchange(t *testing.T) {
 
 func TestAllProcessesComeToKnowTheSame(t *testing.T) {
 	shared := newAverages()
-	one, two := learn.New(shared), learn.New(shared)
+	one, two := newLearner(shared), newLearner(shared)
 	one.Add(writer, 100)
 	knows(t, two, writer, 0) // and from now on it is interested
 	require.NoError(t, one.Exchange(t.Context()))
@@ -81,7 +87,7 @@ func TestAllProcessesComeToKnowTheSame(t *testing.T) {
 
 func TestALostAnswerIsLearnedOnce(t *testing.T) {
 	shared := newAverages()
-	l := learn.New(shared)
+	l := newLearner(shared)
 	l.Add(writer, 100)
 	shared.lose = true
 	require.ErrorIs(t, l.Exchange(t.Context()), store.ErrUnavailable)
@@ -95,14 +101,77 @@ func TestALostAnswerIsLearnedOnce(t *testing.T) {
 	assert.NotEqual(t, shared.ids[0], shared.ids[3])
 }
 
+// obstructed is a store that fails for agents and apps of that name.
+type obstructed struct {
+	store.Averages
+	err error
+}
+
+func (o obstructed) Learn(ctx context.Context, id string, samples []store.Sample) ([]int64, error) {
+	for _, s := range samples {
+		if s.Agent == "broken" || s.App == "broken" {
+			return nil, o.err
+		}
+	}
+	return o.Averages.Learn(ctx, id, samples)
+}
+
+func TestAKeyInTheWayOfOneAverageIsInNobodyElses(t *testing.T) {
+	var log bytes.Buffer
+	l := learn.New(obstructed{memory.New(nil), fmt.Errorf("%w: %w", store.ErrUnavailable, store.ErrInTheWay)}, time.Second, slog.New(slog.NewTextHandler(&log, nil)))
+	l.Add(learn.Of{App: "app", Agent: "broken"}, 1)
+	var good []learn.Of
+	for i := range 20 {
+		of := learn.Of{App: "app", Agent: fmt.Sprint("agent-", i)}
+		good = append(good, of)
+		l.Add(of, 7)
+	}
+	require.ErrorIs(t, l.Exchange(t.Context()), store.ErrInTheWay)
+	for _, of := range good {
+		knows(t, l, of, 7)
+	}
+	assert.Equal(t, 1, strings.Count(log.String(), "samples are given up"))
+	assert.Contains(t, log.String(), "agent=broken model=\"\" samples=1 calls=1")
+	l.Add(writer, 9)
+	require.Error(t, l.Exchange(t.Context()))
+	knows(t, l, writer, 9)
+	assert.Equal(t, 1, strings.Count(log.String(), "samples are given up"), "there was nothing more to give up")
+}
+
+func TestAnAppThatIsStuckHoldsUpNoOtherAndIsGivenUp(t *testing.T) {
+	var log bytes.Buffer
+	l := learn.New(obstructed{memory.New(nil), store.ErrUnavailable}, time.Second, slog.New(slog.NewTextHandler(&log, nil)))
+	l.Add(learn.Of{App: "broken"}, 1)
+	for i := range 40 {
+		l.Add(learn.Of{App: fmt.Sprint("app-", i)}, 7)
+		require.ErrorIs(t, l.Exchange(t.Context()), store.ErrUnavailable)
+		knows(t, l, learn.Of{App: fmt.Sprint("app-", i)}, 7)
+	}
+	assert.Equal(t, 1, strings.Count(log.String(), "samples are given up"))
+}
+
+func TestWhileTheStoreIsAwayNothingIsGivenUp(t *testing.T) {
+	shared := newAverages()
+	l := newLearner(shared)
+	l.Add(writer, 100)
+	shared.lose = true
+	for range 100 {
+		require.ErrorIs(t, l.Exchange(t.Context()), store.ErrUnavailable)
+	}
+	l.Add(writer, 200)
+	shared.lose = false
+	require.NoError(t, l.Exchange(t.Context()))
+	knows(t, l, writer, 150)
+}
+
 func TestNothingToAskIsNotAsked(t *testing.T) {
 	shared := newAverages()
-	require.NoError(t, learn.New(shared).Exchange(t.Context()))
+	require.NoError(t, newLearner(shared).Exchange(t.Context()))
 	assert.Zero(t, shared.asked())
 }
 
 func TestAgentsAreBounded(t *testing.T) {
-	l := learn.New(newAverages())
+	l := newLearner(newAverages())
 	for i := range 3000 {
 		l.Add(learn.Of{App: "app", Agent: fmt.Sprint(i)}, 10)
 	}
@@ -114,10 +183,10 @@ func TestAgentsAreBounded(t *testing.T) {
 func TestRunExchangesAsItGoesAndAtItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := newAverages()
-		l := learn.New(shared)
+		l := newLearner(shared)
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan struct{})
-		go func() { defer close(over); l.Run(ctx, time.Second, slog.New(slog.DiscardHandler)) }()
+		go func() { defer close(over); l.Run(ctx) }()
 		l.Add(writer, 100)
 		time.Sleep(learn.Every + time.Millisecond)
 		knows(t, l, writer, 100)

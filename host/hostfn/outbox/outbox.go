@@ -89,7 +89,7 @@ type line struct {
 	Line
 	waiting []*list.Element // of ages
 	queued  bool            // in turns
-	writing chan struct{}   // closed by who writes it when done; nil if nobody does
+	writing *writing        // by somebody; nil if nobody does
 
 	// Of the failures in a row while the store was not away.
 	tries   int
@@ -98,6 +98,12 @@ type line struct {
 
 	pause time.Duration // between two attempts while the store takes what others write
 	until time.Time     // the end of the pause
+}
+
+// writing is one go at a line.
+type writing struct {
+	over chan struct{}
+	err  error // with over: what it ended with before the line was empty
 }
 
 func (l *line) stuck() bool { return l.tries >= stuckTries && l.failing >= stuckTime }
@@ -186,8 +192,8 @@ func (o *Outbox) run(ctx context.Context) {
 	}
 }
 
-// Flush writes what stands in a line. It waits for nothing else, and fails if
-// the store is away.
+// Flush writes what stands in a line. It waits for nothing else, and fails with
+// the first attempt at it that does, whoever makes that.
 func (o *Outbox) Flush(ctx context.Context, of Line) error {
 	for {
 		o.mu.Lock()
@@ -197,14 +203,17 @@ func (o *Outbox) Flush(ctx context.Context, of Line) error {
 			o.mu.Unlock()
 			return nil
 		case l.writing == nil:
-			l.writing = make(chan struct{})
+			l.writing = begun()
 			o.mu.Unlock()
 			return o.write(ctx, l)
 		}
-		writing := l.writing
+		other := l.writing
 		o.mu.Unlock()
-		if err := wait(ctx, writing); err != nil {
+		if err := wait(ctx, other.over); err != nil {
 			return err
+		}
+		if other.err != nil {
+			return other.err
 		}
 	}
 }
@@ -213,13 +222,13 @@ func (o *Outbox) Flush(ctx context.Context, of Line) error {
 // how many entries are left.
 func (o *Outbox) Drain(ctx context.Context) error {
 	for {
-		l, writing := o.any()
+		l, other := o.any()
 		var err error
 		switch {
 		case l != nil:
 			err = o.write(ctx, l)
-		case writing != nil:
-			err = wait(ctx, writing)
+		case other != nil:
+			err = wait(ctx, other.over)
 		default:
 			return nil
 		}
@@ -285,7 +294,7 @@ func (o *Outbox) next() (l *line, pause time.Duration) {
 
 // any gives a line to be written whether or not it is time, or else what to
 // wait for.
-func (o *Outbox) any() (l *line, writing <-chan struct{}) {
+func (o *Outbox) any() (l *line, other *writing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if l, _ := o.claim(endOfTime); l != nil {
@@ -317,7 +326,7 @@ func (o *Outbox) claim(at time.Time) (l *line, pause time.Duration) {
 			}
 		default:
 			l.queued = false
-			l.writing = make(chan struct{})
+			l.writing = begun()
 			return l, 0
 		}
 	}
@@ -350,7 +359,7 @@ func (o *Outbox) begin(l *line) *item {
 	defer o.mu.Unlock()
 	if len(l.waiting) == 0 {
 		delete(o.lines, l.Line)
-		o.release(l)
+		o.release(l, nil)
 		return nil
 	}
 	first := entryOf(l.waiting[0])
@@ -358,8 +367,11 @@ func (o *Outbox) begin(l *line) *item {
 	return first
 }
 
-func (o *Outbox) release(l *line) {
-	close(l.writing)
+func begun() *writing { return &writing{over: make(chan struct{})} }
+
+func (o *Outbox) release(l *line, err error) {
+	l.writing.err = err
+	close(l.writing.over)
 	l.writing = nil
 }
 
@@ -379,7 +391,7 @@ func (o *Outbox) putBack(l *line, err error, away bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	entryOf(l.waiting[0]).begun = false
-	o.release(l)
+	o.release(l, err)
 	o.queue(l)
 	if !away {
 		return

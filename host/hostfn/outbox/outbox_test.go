@@ -159,6 +159,20 @@ func TestFlushWaitsForWhoIsWriting(t *testing.T) {
 	assert.Equal(t, numbers(1), b.of("ada"))
 }
 
+func TestFlushFailsWithTheAttemptThatItWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, outbox.Options{Timeout: 50 * time.Millisecond})
+		b.hang.Store(true)
+		stop := b.start()
+		defer stop()
+		b.put("ada", "settle", "1")
+		time.Sleep(30 * time.Millisecond)
+		begin := time.Now()
+		require.ErrorIs(t, b.Flush(t.Context(), lineOf("ada")), context.DeadlineExceeded)
+		assert.Equal(t, 20*time.Millisecond, time.Since(begin), "and makes none of its own")
+	})
+}
+
 func TestWritesWaitForTheStoreToComeBack(t *testing.T) {
 	b := newBench(t, outbox.Options{})
 	b.down.Store(true)
