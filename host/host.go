@@ -119,7 +119,7 @@ func (h *Host) openStore(ctx context.Context, switches chan<- struct{}) (s store
 	if err != nil || !shared {
 		return opened, nil, err
 	}
-	s, away, err = guard(opened, h.options.meter(), h.log, switches)
+	s, away, err = guard(opened, h.manifest.Store.Timeout, h.options.meter(), h.log, switches)
 	if err != nil {
 		return nil, nil, errors.Join(err, opened.Close(ctx))
 	}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -20,9 +21,11 @@ var (
 	ErrNoUser      = errors.New("store: owner without a user id")
 	ErrUnknownID   = errors.New("no such reservation")
 	ErrFenced      = errors.New("claim lost")
-	// ErrInTheWay comes with ErrUnavailable where the store answers, and a key that
-	// is not its own keeps it from doing this one thing.
-	ErrInTheWay = errors.New("a key of another program is in the way")
+	// ErrOnlyThis comes with ErrUnavailable where the store answers and cannot do
+	// this one thing: that says nothing of others.
+	ErrOnlyThis = errors.New("this one operation")
+	// ErrInTheWay is the ErrOnlyThis of a key that is not the store's own.
+	ErrInTheWay = fmt.Errorf("%w: a key of another program is in the way", ErrOnlyThis)
 )
 
 // Store is shared state behind one interface. Every mutating operation

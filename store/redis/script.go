@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -251,6 +252,20 @@ var advice = []struct{ prefix, text string }{
 	{"CROSSSLOT", "the server is part of a cluster, use redis+cluster:// or rediss+cluster://"},
 }
 
+// onlyThis is how answers begin that are of one operation: a key in its way, a
+// command or a key that the server's user may not touch, a script that stumbled
+// over what it read. Of a user who may run no script at all the server says that
+// it has no permission to run evalsha: that is not among them.
+var onlyThis = []string{
+	"WRONGTYPE", "ERR The user executing the script",
+	"NOPERM No permissions to access a key", "NOPERM this user has no permissions to access one of the keys",
+	"ERR user_script", "user_script",
+}
+
+func isOnlyThis(err error) bool {
+	return slices.ContainsFunc(onlyThis, func(prefix string) bool { return strings.HasPrefix(err.Error(), prefix) })
+}
+
 // unavailable is what every failure of the server becomes. Its text goes to
 // logs: it holds no id of a user and no secret.
 func unavailable(script string, err error) error {
@@ -259,9 +274,16 @@ func unavailable(script string, err error) error {
 		where += " " + script
 	}
 	for _, a := range advice {
-		if goredis.HasErrorPrefix(err, a.prefix) || strings.HasPrefix(err.Error(), a.prefix) {
-			return fmt.Errorf("%s: %w: %w: %s", where, store.ErrUnavailable, err, a.text)
+		if !goredis.HasErrorPrefix(err, a.prefix) && !strings.HasPrefix(err.Error(), a.prefix) {
+			continue
 		}
+		if isOnlyThis(err) {
+			return fmt.Errorf("%s: %w: %w: %w: %s", where, store.ErrUnavailable, store.ErrOnlyThis, err, a.text)
+		}
+		return fmt.Errorf("%s: %w: %w: %s", where, store.ErrUnavailable, err, a.text)
+	}
+	if isOnlyThis(err) {
+		return fmt.Errorf("%s: %w: %w: %w", where, store.ErrUnavailable, store.ErrOnlyThis, err)
 	}
 	if kind, inTheWay := strings.CutPrefix(err.Error(), "HOOKHOST "); inTheWay {
 		return fmt.Errorf("%s: %w: %s: %w, give the store a namespace or a database of its own", where, store.ErrUnavailable, kind, store.ErrInTheWay)
