@@ -38,7 +38,8 @@ func (m *many) read(ctx context.Context, what string, calls []*call, take func(i
 			take(i, r)
 			err = r.end()
 		}
-		if err != nil && !errors.Is(err, store.ErrOnlyThis) {
+		// A permission is missing for all of them.
+		if err != nil && (!errors.Is(err, store.ErrOnlyThis) || c.err != nil && begins(c.err, forbidden)) {
 			return err
 		}
 		if err != nil {

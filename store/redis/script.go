@@ -252,19 +252,23 @@ var advice = []struct{ prefix, text string }{
 	{"CROSSSLOT", "the server is part of a cluster, use redis+cluster:// or rediss+cluster://"},
 }
 
-// onlyThis is how answers begin that are of one operation: a key in its way, a
-// command or a key that the server's user may not touch, a script that stumbled
-// over what it read. Of a user who may run no script at all the server says that
-// it has no permission to run evalsha: that is not among them.
-var onlyThis = []string{
-	"WRONGTYPE", "ERR The user executing the script",
-	"NOPERM No permissions to access a key", "NOPERM this user has no permissions to access one of the keys",
-	"ERR user_script", "user_script",
+// How answers begin that are of one operation: a command or a key that the
+// server's user may not touch, a key in the way, a script that stumbled over
+// what it read. Of a user who may run no script at all the server says that it
+// has no permission to run evalsha: that is of all operations.
+var (
+	forbidden = []string{
+		"ERR The user executing the script",
+		"NOPERM No permissions to access a key", "NOPERM this user has no permissions to access one of the keys",
+	}
+	stumbled = []string{"WRONGTYPE", "ERR user_script", "user_script"}
+)
+
+func begins(err error, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(err.Error(), prefix) })
 }
 
-func isOnlyThis(err error) bool {
-	return slices.ContainsFunc(onlyThis, func(prefix string) bool { return strings.HasPrefix(err.Error(), prefix) })
-}
+func isOnlyThis(err error) bool { return begins(err, forbidden) || begins(err, stumbled) }
 
 // unavailable is what every failure of the server becomes. Its text goes to
 // logs: it holds no id of a user and no secret.
