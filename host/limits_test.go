@@ -1,8 +1,8 @@
 package host_test
 
 import (
-	"fmt"
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
