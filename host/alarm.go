@@ -13,14 +13,14 @@ import (
 	"github.com/hookhost/hookhost/store/breaker"
 )
 
-// guard puts a breaker before a store that can be away, and an alarm on it. Away
-// says how it is now; each switch is also put into the channel, if there is room.
-func guard(s store.Store, m metric.Meter, log *slog.Logger, switches chan<- struct{}) (guarded store.Store, away func() bool, err error) {
+// guard puts a breaker before a store that can be away, and an alarm on it.
+// Timeout is what the store takes for a call. Away says how it is now; each switch is also put into the channel, if there is room.
+func guard(s store.Store, timeout time.Duration, m metric.Meter, log *slog.Logger, switches chan<- struct{}) (guarded store.Store, away func() bool, err error) {
 	a, err := newAlarm(m, log)
 	if err != nil {
 		return nil, nil, err
 	}
-	return breaker.New(s, breaker.Options{Switched: func(away bool, cause error) {
+	return breaker.New(s, breaker.Options{Timeout: min(timeout, beatTimeout), Switched: func(away bool, cause error) {
 		a.now.Store(away)
 		a.switched(away, cause)
 		select {

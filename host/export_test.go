@@ -12,7 +12,7 @@ import (
 
 // Guard is what a host puts before a store that can be away.
 func Guard(s store.Store, m metric.MeterProvider, log *slog.Logger) (store.Store, error) {
-	guarded, _, err := guard(s, Options{Meter: m}.meter(), log, nil)
+	guarded, _, err := guard(s, 50*time.Millisecond, Options{Meter: m}.meter(), log, nil)
 	return guarded, err
 }
 

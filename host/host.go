@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"google.golang.org/adk/v2/plugin"
 
@@ -119,7 +120,7 @@ func (h *Host) openStore(ctx context.Context, switches chan<- struct{}) (s store
 	if err != nil || !shared {
 		return opened, nil, err
 	}
-	s, away, err = guard(opened, h.options.meter(), h.log, switches)
+	s, away, err = guard(opened, h.manifest.Store.Timeout, h.options.meter(), h.log, switches)
 	if err != nil {
 		return nil, nil, errors.Join(err, opened.Close(ctx))
 	}
@@ -333,9 +334,16 @@ func (h *Host) ReloadOnHangup() {
 	})
 }
 
+// CloseTime is what Close has where its context is over before it begins.
+const CloseTime = 5 * time.Second
+
 // Close ends the runs that are left, closes every stage, writes what was put
 // off as long as ctx allows, closes the store, and joins their errors. Runs
 // that begin later are refused. A second Close does nothing.
+//
+// A context that is over already, such as that of the signal which ends the
+// program, gives Close CloseTime. To bound it otherwise, pass a context that
+// is not.
 func (h *Host) Close(ctx context.Context) error {
 	h.reload.Lock()
 	if h.closed {
@@ -344,6 +352,11 @@ func (h *Host) Close(ctx context.Context) error {
 	}
 	h.closed = true
 	h.reload.Unlock()
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), CloseTime)
+		defer cancel()
+	}
 
 	errs := []error{h.ledger.Close(ctx).Retire(ctx)}
 	h.retiring.Wait()

@@ -236,17 +236,16 @@ func (l *Limits) Top(ctx context.Context, owner store.Owner, since time.Time) ([
 }
 
 // Activity gives what the users of an owner did, of those with a record since
-// then.
+// then. With store.ErrIncomplete some of them are missing. As with Records it
+// takes the time that it takes: no step of it takes longer than other calls, and
+// store.WithProgress tells how far it is.
 func (l *Limits) Activity(ctx context.Context, owner store.Owner, since time.Time) ([]store.Activity, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.timeout)
-	defer cancel()
 	return l.store.Activity(ctx, owner, since)
 }
 
-// Records gives the usage records of an owner, the oldest first.
+// Records gives the usage records of an owner, the oldest first. With
+// store.ErrIncomplete some of them are missing.
 func (l *Limits) Records(ctx context.Context, owner store.Owner) ([]store.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.timeout)
-	defer cancel()
 	return l.store.Records(ctx, owner)
 }
 

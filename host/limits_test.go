@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -158,13 +159,13 @@ func TestOverridesOfOneUser(t *testing.T) {
 func TestTopHasTheUsersWithTheMostTokensFirst(t *testing.T) {
 	shared := memory.New(nil)
 	now := time.Now().Truncate(time.Minute)
-	for id, r := range map[string]store.Record{
-		"1": {User: "ada", Time: now.Add(-time.Minute), Tokens: store.Tokens{Total: new(int64(900))}},
-		"2": {User: "ada", Time: now, Tokens: store.Tokens{Total: new(int64(10))}},
-		"3": {User: "eve", Time: now, Tokens: store.Tokens{Total: new(int64(50))}},
-		"4": {User: "bob", Time: now.Add(-time.Hour), Tokens: store.Tokens{Total: new(int64(5000))}},
+	for i, r := range []store.Record{
+		{User: "ada", Time: now.Add(-time.Minute), Tokens: store.Tokens{Total: new(int64(900))}},
+		{User: "ada", Time: now, Tokens: store.Tokens{Total: new(int64(10))}},
+		{User: "eve", Time: now, Tokens: store.Tokens{Total: new(int64(50))}},
+		{User: "bob", Time: now.Add(-time.Hour), Tokens: store.Tokens{Total: new(int64(5000))}},
 	} {
-		r.ID, r.App = id, "app"
+		r.ID, r.App = fmt.Sprint(i), "app"
 		_, err := shared.Record(t.Context(), r)
 		require.NoError(t, err)
 	}

@@ -327,6 +327,26 @@ func TestAKeyInTheWayOfOneUserIsNoOutage(t *testing.T) {
 	assert.Equal(t, granted, went)
 }
 
+// The same where nobody waits for what the key is in the way of.
+func TestAKeyInTheWayOfOneUsersRecordsIsNoOutage(t *testing.T) {
+	redistest.Require(t)
+	b := oneServer()(t)
+	text := strings.Replace(onRedis(b.url, "shared", "closed"), `order = ["ratelimit"]`, `order = ["meter", "ratelimit"]`, 1) +
+		"[stage.meter]\nmodule = \"MODULE/meter\"\nrole = \"observer\"\ngrants = [\"usage:write\"]\ntimeout = \"5s\"\n"
+	m := newMeter(t)
+	w := openOn(t, sixTurns, text, host.Options{Meter: m}, demo.Reply{Text: "hello", Usage: &demo.Usage{Total: 10}})
+	w.model.Repeat = true
+	b.server.Do(t, "SET", "shared:{u:app:ada}:records", "x")
+	require.Equal(t, []string{"hello"}, w.saysTo("ada"))
+	for i := range 15 { // while the record is tried again and again
+		assert.Equal(t, []string{"hello"}, w.saysTo(fmt.Sprint("user-", i)))
+		time.Sleep(200 * time.Millisecond)
+	}
+	assert.Empty(t, m.read("hookhost.store.switches"))
+	assert.Zero(t, strings.Count(w.log.String(), "the store is away"))
+	b.server.Do(t, "DEL", "shared:{u:app:ada}:records")
+}
+
 func TestHostsOnOneServerShareTheirLimits(t *testing.T) {
 	redistest.Require(t)
 	b := oneServer()(t)

@@ -18,6 +18,10 @@ const ProcessesLimit = "hookhost.processes"
 // processExpiry is how long a process that went silent is counted still.
 const processExpiry = 30 * time.Second
 
+// beatTimeout bounds one heartbeat. A store that is back is found by it, so no
+// call needs more time than this to say something of the store.
+const beatTimeout = processExpiry / 9
+
 // processes counts those that share a store.
 type processes struct {
 	store      store.Store

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -20,9 +21,13 @@ var (
 	ErrNoUser      = errors.New("store: owner without a user id")
 	ErrUnknownID   = errors.New("no such reservation")
 	ErrFenced      = errors.New("claim lost")
-	// ErrInTheWay comes with ErrUnavailable where the store answers, and a key that
-	// is not its own keeps it from doing this one thing.
-	ErrInTheWay = errors.New("a key of another program is in the way")
+	// ErrIncomplete comes with what could be read of many, and says what could not.
+	ErrIncomplete = errors.New("incomplete")
+	// ErrOnlyThis comes with ErrUnavailable where the store answers and cannot do
+	// this one thing: that says nothing of others.
+	ErrOnlyThis = errors.New("this one operation")
+	// ErrInTheWay is the ErrOnlyThis of a key that is not the store's own.
+	ErrInTheWay = fmt.Errorf("%w: a key of another program is in the way", ErrOnlyThis)
 )
 
 // Store is shared state behind one interface. Every mutating operation
@@ -232,14 +237,16 @@ type Usage interface {
 	// and reports false.
 	Record(ctx context.Context, r Record) (fresh bool, err error)
 	// Records gives the records of an owner, the oldest first. With OwnerApp
-	// it gives those of all the app's users, with OwnerGlobal all.
+	// it gives those of all the app's users, with OwnerGlobal all. With
+	// ErrIncomplete some of them are missing.
 	Records(ctx context.Context, owner Owner) ([]Record, error)
 	// AddCounter adds to a counter of the owner; id is the operation's.
 	AddCounter(ctx context.Context, owner Owner, name, id string, delta int64) (int64, error)
 	// Counter reads a counter.
 	Counter(ctx context.Context, owner Owner, name string) (int64, error)
 	// Activity gives what the users of an owner did, of those with a record since
-	// then. What is older than ActivityKept is forgotten.
+	// then. What is older than ActivityKept is forgotten. With ErrIncomplete some
+	// of the users are missing.
 	Activity(ctx context.Context, owner Owner, since time.Time) ([]Activity, error)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hookhost/hookhost/chain"
+	"github.com/hookhost/hookhost/store"
 )
 
 func TestFullPlans(t *testing.T) {
@@ -105,6 +106,16 @@ func keyBefore(format string) string {
 	return ""
 }
 
+// Plans and stores have one rule of what a rate can be.
+func TestTheLargestRateOfPlansIsTheLargestOfStores(t *testing.T) {
+	for units, fits := range map[int64]bool{1 << 53: true, 1<<53 + 1: false} {
+		_, err := ParseRate(fmt.Sprintf("%d/ms", units))
+		assert.Equal(t, fits, err == nil, "plans: %d", units)
+		err = store.Bucket{Units: units, Per: time.Millisecond, Burst: 1}.Validate()
+		assert.Equal(t, fits, err == nil, "stores: %d", units)
+	}
+}
+
 func TestRates(t *testing.T) {
 	for text, want := range map[string]Rate{
 		"20/min":              {1, 3 * time.Second},
@@ -114,6 +125,7 @@ func TestRates(t *testing.T) {
 		"3/day":               {1, 8 * time.Hour},
 		"1/7day":              {1, 7 * 24 * time.Hour},
 		"9007199254740991/ms": {1<<53 - 1, time.Millisecond},
+		"9007199254740992/ms": {1 << 53, time.Millisecond},
 	} {
 		got, err := ParseRate(text)
 		require.NoError(t, err, text)

@@ -9,7 +9,7 @@ import (
 )
 
 // Rate is how fast a bucket fills: Units in every Per, in lowest terms. Per is
-// whole milliseconds, and Units x Per in milliseconds stays below 2^53, which
+// whole milliseconds, and Units x Per in milliseconds is at most 2^53, which
 // keeps the arithmetic of a limit exact in every store.
 type Rate struct {
 	Units int64
@@ -56,8 +56,8 @@ func ParseRate(s string) (Rate, error) {
 		ms := times * unit
 		d := gcd(n, ms)
 		n, ms = n/d, ms/d
-		if n > (maxExact-1)/ms || ms > maxPeriod.Milliseconds() {
-			return Rate{}, fmt.Errorf("%q is out of range: units times milliseconds of the period must stay below 2^53 in lowest terms", s)
+		if n > maxExact/ms || ms > maxPeriod.Milliseconds() {
+			return Rate{}, fmt.Errorf("%q is out of range: units times milliseconds of the period must be at most 2^53 in lowest terms", s)
 		}
 		return Rate{Units: n, Per: time.Duration(ms) * time.Millisecond}, nil
 	}

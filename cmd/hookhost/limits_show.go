@@ -141,11 +141,11 @@ func (p planView) from(plans *manifest.Plans) string {
 	case host.FromStore:
 		text = "an override in the store"
 	case host.FromFile:
-		text = "[override] in " + plans.File
+		text = "[override] in " + visible(plans.File)
 	case host.FromUsers:
-		text = "[users] in " + plans.File
+		text = "[users] in " + visible(plans.File)
 	default:
-		text = "default in " + plans.File
+		text = "default in " + visible(plans.File)
 	}
 	if p.Until != nil {
 		text += " until " + p.Until.Format(time.RFC3339)

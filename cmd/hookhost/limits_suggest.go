@@ -43,7 +43,9 @@ func suggestPlan(ctx context.Context, c *command) error {
 		if err != nil {
 			return err
 		}
-		all, err := l.Activity(ctx, everybody(*app), time.Now().Add(-time.Duration(since)))
+		all, err := readMany(ctx, c, func(ctx context.Context) ([]store.Activity, error) {
+			return l.Activity(ctx, everybody(*app), time.Now().Add(-time.Duration(since)))
+		})
 		if err != nil {
 			return fmt.Errorf("activity: %w", err)
 		}

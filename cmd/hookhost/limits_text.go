@@ -1,11 +1,14 @@
 package main
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/hookhost/hookhost/chain/manifest"
 )
@@ -22,6 +25,36 @@ func writeTable(w io.Writer, rows [][]string) {
 	}
 	_ = t.Flush() // what the writer does is not ours to judge
 }
+
+// longestID is how many characters of an id stand in a table: every row is as
+// wide as the widest one.
+const longestID = 40
+
+// shortID is an id in a table. Of a long one the beginning stands there, and a
+// mark that no other has which begins like it.
+func shortID(id string) string {
+	shown := visible(id)
+	if len(shown) <= longestID || utf8.RuneCountInString(shown) <= longestID {
+		return shown
+	}
+	mark := fmt.Sprintf("...#%x", sha256.Sum256([]byte(id)))[:len("...#")+12]
+	kept := 0
+	for i := range shown {
+		if kept == longestID-len(mark) {
+			return shown[:i] + mark
+		}
+		kept++
+	}
+	return shown
+}
+
+// shortens reports whether a table says less than all of an id.
+func shortens(ids ...string) bool {
+	return slices.ContainsFunc(ids, func(id string) bool { return shortID(id) != visible(id) })
+}
+
+// shortSays is what stands below a table with such ids.
+const shortSays = "...# long ids are shortened, --json has them whole"
 
 // limitTOML writes a limit as plans.toml has it.
 func limitTOML(l manifest.Limit) string {

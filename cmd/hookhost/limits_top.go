@@ -30,7 +30,9 @@ func topUsers(ctx context.Context, c *command) error {
 		return err
 	}
 	return f.with(ctx, c, func(l *host.Limits) error {
-		all, err := l.Top(ctx, everybody(*app), time.Now().Add(-time.Duration(since)))
+		all, err := readMany(ctx, c, func(ctx context.Context) ([]store.Activity, error) {
+			return l.Top(ctx, everybody(*app), time.Now().Add(-time.Duration(since)))
+		})
 		if err != nil {
 			return fmt.Errorf("activity: %w", err)
 		}
@@ -44,11 +46,15 @@ func topUsers(ctx context.Context, c *command) error {
 		case len(users) == 0:
 			fmt.Fprintf(c.stdout, "nobody had a model call in the last %s\n", &since)
 		default:
-			rows := [][]string{{"user", "app", "plan", "tokens", "turns", "in the minute of"}}
+			rows, short := [][]string{{"user", "app", "plan", "tokens", "turns", "in the minute of"}}, false
 			for _, u := range users {
-				rows = append(rows, []string{u.User, u.App, u.Plan, strconv.FormatInt(u.Tokens, 10), strconv.FormatInt(u.Turns, 10), u.Minute.Format(time.RFC3339)})
+				short = short || shortens(u.User, u.App)
+				rows = append(rows, []string{shortID(u.User), shortID(u.App), u.Plan, strconv.FormatInt(u.Tokens, 10), strconv.FormatInt(u.Turns, 10), u.Minute.Format(time.RFC3339)})
 			}
 			writeTable(c.stdout, rows)
+			if short {
+				fmt.Fprintln(c.stdout, shortSays)
+			}
 		}
 		return nil
 	})

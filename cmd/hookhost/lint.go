@@ -33,7 +33,7 @@ func lint(ctx context.Context, c *command) error {
 	}
 	for _, found := range findings {
 		if !c.json {
-			fmt.Fprintln(c.stdout, found)
+			fmt.Fprintln(c.stdout, visible(found.String()))
 		}
 		if found.Level == manifest.Fault {
 			err = errFailed

@@ -52,6 +52,6 @@ func showPlan(ctx context.Context, c *command) error {
 	if c.json {
 		return writeJSON(c, plan)
 	}
-	fmt.Fprint(c.stdout, plan)
+	fmt.Fprint(c.stdout, visibleLines(plan.String()))
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"google.golang.org/adk/v2/session"
 
@@ -89,16 +90,22 @@ func (p *printer) say(format string, values ...any) {
 	fmt.Fprintln(p.out, strings.TrimRight(fmt.Sprintf(format, values...), " "))
 }
 
-// visible writes out characters that are not seen but do something: those that
-// control a terminal, end a line or change the direction of the text.
+// visible writes out what is not seen but does something, such as characters
+// that control a terminal, end a line or change the direction of the text; and
+// bytes that are no characters, each as its own.
 func visible(text string) string {
 	var b strings.Builder
-	for _, r := range text {
-		if unicode.IsGraphic(r) {
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case unicode.IsGraphic(r):
 			b.WriteRune(r)
-		} else {
+		default:
 			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
 		}
+		i += size
 	}
 	return b.String()
 }

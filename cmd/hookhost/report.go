@@ -4,19 +4,41 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/hookhost/hookhost/chain/manifest"
 )
 
 // report writes an error, and the faults of a file with the lines at fault.
+// Paths and keys among it are written as they would be in a text of Go: they
+// cannot begin a line or move the cursor.
 func report(w io.Writer, err error) {
 	for _, one := range each(err) {
 		if fault, is := one.(*manifest.Error); is {
-			fmt.Fprint(w, fault.Render())
+			seen := *fault
+			seen.File, seen.Key, seen.Msg = visible(fault.File), visible(fault.Key), indented(fault.Msg)
+			fmt.Fprint(w, visibleLines(seen.Render()))
 		} else {
-			fmt.Fprintln(w, "hookhost:", one)
+			fmt.Fprintln(w, "hookhost:", indented(one.Error()))
 		}
 	}
+}
+
+// indented is visible for the text of an error, of which only the first line
+// begins one.
+func indented(text string) string { return strings.ReplaceAll(visibleLines(text), "\n", "\n  ") }
+
+// visibleLines is visible for a text of several lines, with tabs.
+func visibleLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		parts := strings.Split(line, "\t")
+		for j, part := range parts {
+			parts[j] = visible(part)
+		}
+		lines[i] = strings.Join(parts, "\t")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // reportJSON is report for programs. What is no fault of a file has no place.

@@ -56,7 +56,7 @@ func testScenarios(ctx context.Context, c *command) error {
 				return ctx.Err()
 			}
 			if err != nil {
-				fmt.Fprintf(c.stdout, "FAIL  %s\n", s.Name)
+				fmt.Fprintf(c.stdout, "FAIL  %s\n", visible(s.Name))
 				report(c.stderr, err)
 				failed++
 				continue
@@ -115,7 +115,7 @@ func (f *testFlags) write(c *command, r *chaintest.Report) {
 	if !r.OK() {
 		word = "FAIL"
 	}
-	fmt.Fprintf(c.stdout, "%s  %-40s %s\n", word, r.Name, r.Took.Round(time.Millisecond))
+	fmt.Fprintf(c.stdout, "%s  %-40s %s\n", word, visible(r.Name), r.Took.Round(time.Millisecond))
 	for _, failure := range r.Failures {
 		for text := range strings.Lines(failure.String()) {
 			fmt.Fprintf(c.stdout, "  %s\n", visible(strings.TrimSuffix(text, "\n")))

@@ -35,7 +35,9 @@ func showUsage(ctx context.Context, c *command) error {
 		user = free[0]
 	}
 	return f.with(ctx, c, func(l *host.Limits) error {
-		records, err := l.Records(ctx, whoseRecords(*app, user))
+		records, err := readMany(ctx, c, func(ctx context.Context) ([]store.Record, error) {
+			return l.Records(ctx, whoseRecords(*app, user))
+		})
 		if err != nil {
 			return fmt.Errorf("records: %w", err)
 		}
@@ -155,15 +157,19 @@ func writeSpent(w io.Writer, all []spent) {
 	for _, k := range kinds {
 		head = append(head, k.name)
 	}
-	rows, partial, older := [][]string{head}, false, false
+	rows, partial, older, short := [][]string{head}, false, false, false
 	for _, s := range all {
-		row := []string{s.User, s.App, s.Plan, strconv.Itoa(s.Calls)}
+		row := []string{shortID(s.User), shortID(s.App), s.Plan, strconv.Itoa(s.Calls)}
 		for _, k := range kinds {
 			row = append(row, k.total(s.records))
 		}
 		rows, partial, older = append(rows, row), partial || len(s.Partial) > 0, older || s.Older
+		short = short || shortens(s.User, s.App)
 	}
 	writeTable(w, rows)
+	if short {
+		fmt.Fprintln(w, shortSays)
+	}
 	if partial {
 		fmt.Fprintln(w, partialSays)
 	}

@@ -27,6 +27,10 @@ const (
 
 // Options are what a breaker tells.
 type Options struct {
+	// Timeout is the time that the store takes for a call. One that had less of
+	// it left and ran out of time says nothing of the store. 0 lets all of them
+	// count.
+	Timeout time.Duration
 	// Switched is called once when the store goes away, with the failure that
 	// decided it, and once when it is back, with nil. It runs while calls wait:
 	// it must be short and may not call the store.
@@ -35,7 +39,7 @@ type Options struct {
 
 // New puts a breaker before a store. Closing it closes the store.
 func New(inner store.Store, o Options) store.Store {
-	b := &breaker{inner: inner}
+	b := &breaker{inner: inner, enough: o.Timeout - o.Timeout/10}
 	b.circuit = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		MaxRequests: 1,
 		Timeout:     ProbeEvery,
@@ -62,6 +66,7 @@ func New(inner store.Store, o Options) store.Store {
 type breaker struct {
 	inner   store.Store
 	circuit *gobreaker.TwoStepCircuitBreaker[struct{}]
+	enough  time.Duration // that a call needs to count: callers take a little of the store's own time to get here
 	last    error
 }
 
@@ -79,36 +84,51 @@ var (
 func works[T any](T) bool { return true }
 
 func guard[T any](ctx context.Context, b *breaker, shows func(T) bool, call func() (T, error)) (result T, err error) {
-	if shows == nil && b.circuit.State() != gobreaker.StateClosed {
+	hurried := b.hurried(ctx)
+	if (shows == nil || hurried) && b.circuit.State() != gobreaker.StateClosed {
 		return result, errAway
 	}
 	done, err := b.circuit.Allow()
 	if err != nil {
 		return result, errAway
 	}
-	early := ctx.Err() != nil // then it never has the time
 	shown := errPanicked
 	defer func() { done(shown) }()
 	result, err = call()
-	shown = counted(ctx, err)
-	if early || err == nil && (shows == nil || !shows(result)) {
+	shown = counted(ctx, err, hurried)
+	if err == nil && (shows == nil || !shows(result)) {
 		shown = errNeutral
 	}
 	return result, err
 }
 
+// hurried reports whether a call has less time than the store takes.
+func (b *breaker) hurried(ctx context.Context) bool {
+	deadline, bound := ctx.Deadline()
+	return ctx.Err() != nil || bound && time.Until(deadline) < b.enough
+}
+
 // counted turns what a call ended with into what the circuit counts: nil, a
-// failure, or errNeutral. A caller that went away, a request that was refused
-// before it was sent, and one key that is in the way say nothing of the store. A
-// deadline does.
-func counted(ctx context.Context, err error) error {
+// failure, or errNeutral. A caller that went away or was in a hurry, a request
+// that was refused before it was sent, and what keeps the store from this one
+// thing say nothing of it. A deadline that left it its time does.
+func counted(ctx context.Context, err error, hurried bool) error {
 	switch {
 	case err == nil:
 		return nil
 	case !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded):
 		return errNeutral
-	case errors.Is(ctx.Err(), context.Canceled), errors.Is(err, store.ErrInTheWay):
+	case errors.Is(ctx.Err(), context.Canceled), errors.Is(err, store.ErrOnlyThis):
+		return errNeutral
+	case hurried && (ctx.Err() != nil || isTimeout(err)):
 		return errNeutral
 	}
 	return err
+}
+
+// isTimeout is also of a connection that got the deadline of its caller and
+// noticed it first.
+func isTimeout(err error) bool {
+	var timed interface{ Timeout() bool }
+	return errors.As(err, &timed) && timed.Timeout()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -68,10 +69,13 @@ type bench struct {
 	told []string
 }
 
+// storeTimeout is what the store takes for a call.
+const storeTimeout = 200 * time.Millisecond
+
 func newBench() *bench {
 	b := &bench{flaky: &flaky{Store: memory.New(nil)}}
 	b.ends(nil)
-	b.Store = breaker.New(b.flaky, breaker.Options{Switched: func(away bool, cause error) {
+	b.Store = breaker.New(b.flaky, breaker.Options{Timeout: storeTimeout, Switched: func(away bool, cause error) {
 		b.told = append(b.told, fmt.Sprintf("away %v: %v", away, cause))
 	}})
 	return b
@@ -199,6 +203,9 @@ func TestWhatCountsAsAFailure(t *testing.T) {
 		"a key in the way": {end: func(context.Context) error {
 			return fmt.Errorf("redis: %w: records: %w", store.ErrUnavailable, store.ErrInTheWay)
 		}},
+		"a command that this server's user may not run": {end: func(context.Context) error {
+			return fmt.Errorf("redis: %w: %w: NOPERM", store.ErrUnavailable, store.ErrOnlyThis)
+		}},
 		"a lost claim":   {end: func(context.Context) error { return store.ErrFenced }},
 		"something else": {end: func(context.Context) error { return errors.New("what is this") }},
 	} {
@@ -218,6 +225,61 @@ func TestWhatCountsAsAFailure(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What is left to a caller at the end of its own time is no measure of the
+// store.
+func TestACallInAHurrySaysNothingWhenItsTimeIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench()
+		hangs := func(ctx context.Context) error {
+			<-ctx.Done()
+			return fmt.Errorf("redis: %w: %w", store.ErrUnavailable, ctx.Err())
+		}
+		within := func(d time.Duration, times int) {
+			for range times {
+				ctx, cancel := context.WithTimeout(t.Context(), d)
+				defer cancel()
+				require.Error(t, b.writes(ctx, 1))
+			}
+		}
+		b.does(hangs)
+		within(storeTimeout/2, 3*breaker.Failures)
+		assert.Empty(t, b.told, "out of time")
+		b.does(func(context.Context) error {
+			return fmt.Errorf("redis: %w: read: %w", store.ErrUnavailable, os.ErrDeadlineExceeded)
+		})
+		within(storeTimeout/2, breaker.Failures)
+		assert.Empty(t, b.told, "and noticed before its context")
+
+		b.does(hangs)
+		within(storeTimeout-storeTimeout/100, breaker.Failures-1)
+		within(storeTimeout/2, 1)
+		assert.Empty(t, b.told, "not yet")
+		within(storeTimeout, 1)
+		require.Len(t, b.told, 1, "those that had all of it, but for the way here")
+
+		time.Sleep(breaker.ProbeEvery + time.Millisecond)
+		b.asked()
+		b.ends(nil)
+		within(storeTimeout/2, 1)
+		assert.Zero(t, b.asked(), "the probe is one that has its time")
+		ctx, cancel := context.WithTimeout(t.Context(), storeTimeout)
+		defer cancel()
+		require.NoError(t, b.writes(ctx, 1))
+		assert.Len(t, b.told, 2)
+	})
+}
+
+func TestACallInAHurryThatIsToldOfAnOutageCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench()
+		b.ends(errGone)
+		ctx, cancel := context.WithTimeout(t.Context(), storeTimeout/2)
+		defer cancel()
+		require.Error(t, b.writes(ctx, breaker.Failures))
+		assert.Len(t, b.told, 1)
+	})
 }
 
 func TestAnAnswerInBetweenStartsTheCountAgain(t *testing.T) {

@@ -34,34 +34,28 @@ func shardOf(app, user string) uint32 {
 }
 
 // users finds those of an owner with a record since then.
-func (s *Store) users(ctx context.Context, owner store.Owner, since time.Time) ([]store.Owner, error) {
+func (m *many) users(ctx context.Context, owner store.Owner, since time.Time) ([]store.Owner, error) {
 	if owner.Kind == store.OwnerUser {
 		return []store.Owner{{Kind: store.OwnerUser, App: owner.App, User: owner.User}}, nil
 	}
 	from := max(since.UnixMilli(), 0)
 	calls := make([]*call, shards)
 	for n := range calls {
-		calls[n] = s.call("active_read", []string{s.shard(uint32(n))}, from)
-	}
-	if err := s.do(ctx, calls...); err != nil {
-		return nil, err
+		calls[n] = m.store.call("active_read", []string{m.store.shard(uint32(n))}, from)
 	}
 	var users []store.Owner
-	for _, c := range calls {
-		reply, err := c.result()
-		if err != nil {
-			return nil, err
-		}
-		for reply.more() {
-			if u := reply.user(); (store.Record{App: u.App, User: u.User}).Of(owner) {
-				users = append(users, u)
+	err := m.read(ctx, fmt.Sprintf("of %d parts of the index of users", shards), calls, func(_ int, r *reply) {
+		var found []store.Owner
+		for r.more() {
+			if u := r.user(); (store.Record{App: u.App, User: u.User}).Of(owner) {
+				found = append(found, u)
 			}
 		}
-		if err := reply.end(); err != nil {
-			return nil, err
+		if r.err == nil {
+			users = append(users, found...)
 		}
-	}
-	return users, nil
+	})
+	return users, err
 }
 
 func (r *reply) user() store.Owner {
@@ -88,38 +82,35 @@ func (s *Store) Activity(ctx context.Context, owner store.Owner, since time.Time
 	if err := owner.Validate(); err != nil {
 		return nil, err
 	}
-	users, err := s.users(ctx, owner, since.Add(-clockSlack))
+	m := many{store: s}
+	users, err := m.users(ctx, owner, since.Add(-clockSlack))
 	if err != nil {
 		return nil, err
 	}
 	var all []store.Activity
+	read := 0
 	for batch := range slices.Chunk(users, maxPipeline) {
+		store.Progress(ctx, read, len(users))
 		calls := make([]*call, len(batch))
 		for i, u := range batch {
 			calls[i] = s.call("activity_read", []string{s.owned(u).activity()})
 		}
-		if err := s.do(ctx, calls...); err != nil {
-			return nil, err
-		}
-		for i, c := range calls {
-			reply, err := c.result()
-			if err != nil {
-				return nil, err
+		err := m.read(ctx, "users' activity", calls, func(i int, r *reply) {
+			if !r.more() {
+				return
 			}
-			if !reply.more() {
-				continue
-			}
-			a := reply.activity(batch[i], since)
-			if err := reply.end(); err != nil {
-				return nil, err
-			}
-			if !a.Last.Start.Before(since.Truncate(time.Minute)) {
+			a := r.activity(batch[i], since)
+			if r.err == nil && !a.Last.Start.Before(since.Truncate(time.Minute)) {
 				all = append(all, a)
 			}
+		})
+		if err != nil {
+			return nil, err
 		}
+		read += len(batch)
 	}
 	slices.SortFunc(all, store.Activity.Compare)
-	return all, nil
+	return all, m.end(owner)
 }
 
 // activity reads what a user did since then: the names and values of a hash.

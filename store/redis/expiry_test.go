@@ -128,7 +128,7 @@ func TestSettleEverythingOfAnOwnerHasAnEnd(t *testing.T) {
 	succeed(t, s, ann)
 	for _, key := range server.Do(t, "KEYS", "*").([]any) {
 		switch key {
-		case "test:{format}", "test:{overrides}:users", "test:{overrides}:log", "test:{overrides}:revision":
+		case "test:{format}", "test:{overrides}:users", "test:{overrides}:log", "test:{overrides}:changes":
 			assert.EqualValues(t, -1, lifeOf(t, server, key.(string)), "%s ends when it is taken back", key)
 		default:
 			assert.Positive(t, lifeOf(t, server, key.(string)), key)

@@ -2,8 +2,6 @@ package redis
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hookhost/hookhost/store"
@@ -17,8 +15,8 @@ func (s *Store) SetOverride(ctx context.Context, o store.Override) error {
 	}
 	once := nonce()
 	_, err := s.ask(ctx, "override_set",
-		[]string{s.overrides("users"), s.overrides("log"), s.overrides("revision"), s.overrides("once:" + once)},
-		joinFields(o.App, o.User), encodeOverride(o), once, remembered)
+		[]string{s.overrides("users"), s.overrides("log"), s.overrides("changes"), s.overrides("once:" + once)},
+		joinFields(o.App, o.User), encodeOverride(o), once, keptChanges, remembered)
 	return err
 }
 
@@ -35,20 +33,19 @@ func encodeOverride(o store.Override) string {
 	return joinFields(o.Plan, o.Author, o.Note, until)
 }
 
-// Overrides implements store.Overrides. A revision is EPOCH-COUNT; an epoch
-// begins with the first override of an empty store.
+// keptChanges is how many changes a reader can be behind and still get only
+// what changed.
+const keptChanges = 1024
+
+// Overrides implements store.Overrides. A revision is the newest change: one
+// that the server does not know, because it was flushed or a failover lost the
+// change, makes the reader read all.
 func (s *Store) Overrides(ctx context.Context, since string) (store.OverrideChanges, error) {
-	epoch, text, _ := strings.Cut(since, "-")
-	count, err := strconv.ParseUint(text, 10, 53)
-	if err != nil {
-		epoch, count = "-", 0 // none has this name
-	}
-	reply, err := s.ask(ctx, "override_read", []string{s.overrides("users"), s.overrides("log"), s.overrides("revision")}, epoch, int64(count))
+	reply, err := s.ask(ctx, "override_read", []string{s.overrides("users"), s.overrides("log"), s.overrides("changes")}, since)
 	if err != nil {
 		return store.OverrideChanges{}, err
 	}
-	epoch = reply.text()
-	changes := store.OverrideChanges{Revision: epoch + "-" + strconv.FormatInt(reply.between(0, 1<<53), 10), Whole: reply.yes()}
+	changes := store.OverrideChanges{Revision: reply.text(), Whole: reply.yes()}
 	for reply.more() {
 		if o := reply.override(); reply.err == nil && (o.Plan != "" || !changes.Whole) {
 			changes.Changed = append(changes.Changed, o)

@@ -31,7 +31,7 @@ func (c *call) result() (*reply, error) {
 
 func (r *reply) fail(format string, args ...any) {
 	if r.err == nil {
-		r.err = fmt.Errorf("redis %s: %w: reply[%d]: %s", r.script, store.ErrUnavailable, r.next, fmt.Sprintf(format, args...))
+		r.err = fmt.Errorf("redis %s: %w: %w: reply[%d]: %s", r.script, store.ErrUnavailable, store.ErrOnlyThis, r.next, fmt.Sprintf(format, args...))
 	}
 }
 

@@ -269,6 +269,24 @@ var advice = []struct{ prefix, text string }{
 	{"CROSSSLOT", "the server is part of a cluster, use redis+cluster:// or rediss+cluster://"},
 }
 
+// How answers begin that are of one operation: a command or a key that the
+// server's user may not touch, a key in the way, a script that stumbled over
+// what it read. Of a user who may run no script at all the server says that it
+// has no permission to run evalsha: that is of all operations.
+var (
+	forbidden = []string{
+		"ERR The user executing the script",
+		"NOPERM No permissions to access a key", "NOPERM this user has no permissions to access one of the keys",
+	}
+	stumbled = []string{"WRONGTYPE", "ERR user_script", "user_script"}
+)
+
+func begins(err error, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(err.Error(), prefix) })
+}
+
+func isOnlyThis(err error) bool { return begins(err, forbidden) || begins(err, stumbled) }
+
 // unavailable is what every failure of the server becomes. Its text goes to
 // logs: it holds no id of a user and no secret.
 func unavailable(script string, err error) error {
@@ -277,9 +295,16 @@ func unavailable(script string, err error) error {
 		where += " " + script
 	}
 	for _, a := range advice {
-		if goredis.HasErrorPrefix(err, a.prefix) || strings.HasPrefix(err.Error(), a.prefix) {
-			return fmt.Errorf("%s: %w: %w: %s", where, store.ErrUnavailable, err, a.text)
+		if !goredis.HasErrorPrefix(err, a.prefix) && !strings.HasPrefix(err.Error(), a.prefix) {
+			continue
 		}
+		if isOnlyThis(err) {
+			return fmt.Errorf("%s: %w: %w: %w: %s", where, store.ErrUnavailable, store.ErrOnlyThis, err, a.text)
+		}
+		return fmt.Errorf("%s: %w: %w: %s", where, store.ErrUnavailable, err, a.text)
+	}
+	if isOnlyThis(err) {
+		return fmt.Errorf("%s: %w: %w: %w", where, store.ErrUnavailable, store.ErrOnlyThis, err)
 	}
 	if kind, inTheWay := strings.CutPrefix(err.Error(), "HOOKHOST "); inTheWay {
 		return fmt.Errorf("%s: %w: %s: %w, give the store a namespace or a database of its own", where, store.ErrUnavailable, kind, store.ErrInTheWay)

@@ -55,32 +55,33 @@ func (s *Store) Records(ctx context.Context, owner store.Owner) ([]store.Record,
 	if err := owner.Validate(); err != nil {
 		return nil, err
 	}
-	users, err := s.users(ctx, owner, time.Time{})
+	m := many{store: s}
+	users, err := m.users(ctx, owner, time.Time{})
 	if err != nil {
 		return nil, err
 	}
 	var all []timed
+	read := 0
 	for batch := range slices.Chunk(users, recordBatch) {
+		store.Progress(ctx, read, len(users))
 		calls := make([]*call, len(batch))
 		for i, u := range batch {
 			keys := s.owned(u)
 			calls[i] = s.call("records", []string{keys.records(), keys.recordOrder()})
 		}
-		if err := s.do(ctx, calls...); err != nil {
+		err := m.read(ctx, "users' records", calls, func(i int, r *reply) {
+			var own []timed
+			for r.more() {
+				own = append(own, r.record(batch[i]))
+			}
+			if r.err == nil {
+				all = append(all, own...)
+			}
+		})
+		if err != nil {
 			return nil, err
 		}
-		for i, c := range calls {
-			reply, err := c.result()
-			if err != nil {
-				return nil, err
-			}
-			for reply.more() {
-				all = append(all, reply.record(batch[i]))
-			}
-			if err := reply.end(); err != nil {
-				return nil, err
-			}
-		}
+		read += len(batch)
 	}
 	if owner.Kind != store.OwnerUser {
 		slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(a.at, b.at) })
@@ -89,7 +90,7 @@ func (s *Store) Records(ctx context.Context, owner store.Owner) ([]store.Record,
 	for _, r := range all {
 		records = append(records, r.Record)
 	}
-	return records, nil
+	return records, m.end(owner)
 }
 
 // timed is a record and when the server got it.

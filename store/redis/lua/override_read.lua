@@ -1,12 +1,12 @@
--- KEYS: overrides by user, users by revision, the revision.
--- ARGV: epoch and count of the revision that the reader knows.
--- Replies {epoch, count, 1 if these are all, user, override, ...}.
-local revision = check('revision', 'HMGET', KEYS[3], 'epoch', 'count')
-local epoch, count = revision[1] or '', tonumber(revision[2] or '0')
-local known = tonumber(ARGV[2])
-local whole = epoch ~= ARGV[1] or known > count
-local reply = { epoch, count, whole and 1 or 0 }
-local users = check('override log', 'ZRANGEBYSCORE', KEYS[2], whole and '-inf' or '(' .. text(known), '+inf')
+-- KEYS: overrides by user, users by count, the newest changes by count.
+-- ARGV: the change up to which the reader knows all.
+-- Replies {newest change, 1 if these are all, user, override, ...}.
+check('overrides', 'HGET', KEYS[1], '') -- also where the log is empty
+local newest = check('override changes', 'ZRANGE', KEYS[3], -1, -1)[1] or ''
+-- A change that a failover lost is none that is known here.
+local known = redis.call('ZSCORE', KEYS[3], ARGV[1])
+local reply = { newest, known and 0 or 1 }
+local users = check('override log', 'ZRANGEBYSCORE', KEYS[2], known and '(' .. known or '-inf', '+inf')
 for _, user in ipairs(users) do
   reply[#reply + 1] = user
   reply[#reply + 1] = redis.call('HGET', KEYS[1], user)
