@@ -171,22 +171,19 @@ const flushFor = 4
 // to. A store that does not take that is away, and not asked for a second
 // timeout; one that is slow gets the time for it.
 func (c *Call) settled(in store.Store, owner store.Owner) error {
-	shared := in == c.services.Store
 	switch {
-	case owner.Kind != store.OwnerUser:
+	case owner.Kind != store.OwnerUser || in != c.services.Store:
 		return nil
-	case shared && c.foundAway():
+	case c.foundAway():
 		return errStillAway
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, flushFor*c.services.storeTimeout())
 	defer cancel()
-	err := c.services.outbox.Flush(ctx, outbox.Line{In: in, Owner: owner})
+	err := c.services.outbox.Flush(ctx, outbox.Line{Owner: owner})
 	if !isAway(err) || errors.Is(err, store.ErrInTheWay) || ctx.Err() != nil {
 		return nil // what is left is tried again
 	}
-	if shared {
-		c.sawAway(err)
-	}
+	c.sawAway(err)
 	return errStillAway
 }
 

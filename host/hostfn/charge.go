@@ -212,11 +212,26 @@ const sliceLane = lanes
 // put lets the store hear of something behind the call. What belongs to a user
 // is written in order, and before the user's next admission.
 func (s *Services) put(as kind, in store.Store, owner store.Owner, write func(context.Context) error) {
-	line := outbox.Line{In: in, Owner: owner}
+	if in == s.Local {
+		s.putLocal(as, write)
+		return
+	}
+	line := outbox.Line{Owner: owner}
 	if owner.Kind != store.OwnerUser {
 		line.Lane = int(s.sequence.Add(1) % lanes)
 	}
 	s.outbox.Put(outbox.Entry{Kind: string(as), Line: line, Write: write})
+}
+
+// putLocal writes at once: the local share is in this process, and that it
+// takes a write says nothing of the store that others wait for.
+func (s *Services) putLocal(as kind, write func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.storeTimeout())
+	defer cancel()
+	if err := write(ctx); err != nil {
+		s.instruments.drop(string(as))
+		s.logger().Warn("write to the local share given up", "kind", as, "error", err)
+	}
 }
 
 // undo takes back what an admission got before it was refused.

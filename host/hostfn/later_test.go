@@ -184,3 +184,46 @@ func TestCloseSaysWhatWasGivenUp(t *testing.T) {
 	defer cancel()
 	require.ErrorContains(t, b.services.Close(ctx), "gave up 1 writes")
 }
+
+func TestTheLocalShareSaysNothingOfTheStore(t *testing.T) {
+	b := newBench(t, "limit:tokens", "limit:runs", "usage:write")
+	b.stage.Local = true
+	b.store.Down(true)
+	for i := range 4 { // each run has something to be written to the store, and to the share
+		b.run, b.op = fake.NewScope(fmt.Sprint("run-", i)), fake.NewScope(fmt.Sprint("op-", i))
+		require.Equal(t, abi.Admitted, b.admit(b.at(abi.BeforeRun).call(), "tokens\nruns").kind)
+		b.take(b.at(abi.BeforeModel).call(), "tokens", 1)
+		require.EqualValues(t, abi.OK, b.at(abi.AfterModel).call().UsageRecord())
+		b.op.End(abi.Ending{Reason: abi.ReasonError})
+		b.run.End(abi.Ending{Reason: abi.ReasonError})
+		time.Sleep(30 * time.Millisecond)
+	}
+	assert.NotContains(t, b.log.String(), "takes writes again", "it is away still")
+	b.store.Down(false)
+	assert.Len(t, b.records(), 4)
+}
+
+func TestOwnersAreAskedInTheirOrderAndUndoneByTheirId(t *testing.T) {
+	b := newBench(t, "limit:turn", "limit:calls:app", "limit:all:global")
+	b.plans["calls:app"] = hostfn.Limit{Plan: "app", Bucket: bucket(100)}
+	b.plans["all:global"] = hostfn.Limit{Plan: "global", Bucket: bucket(1)}
+	var asked []store.OwnerKind
+	b.services.Store = &watched{Store: b.store, admits: func(a store.Admission) { asked = append(asked, a.Owner.Kind) }}
+	for _, want := range []abi.Decision{abi.Admitted, abi.Denied} {
+		asked = nil
+		assert.Equal(t, want, b.admit(b.at(abi.BeforeRun).call(), "all:global\nturn\ncalls:app").kind)
+		assert.Equal(t, []store.OwnerKind{store.OwnerUser, store.OwnerApp, store.OwnerGlobal}, asked)
+	}
+	assert.EqualValues(t, 99, b.balance(b.store, store.Owner{Kind: store.OwnerApp, App: "app"}, "calls"), "one of two stays charged")
+}
+
+// watched is a store that tells what it is asked for.
+type watched struct {
+	*fake.Store
+	admits func(store.Admission)
+}
+
+func (w *watched) Admit(ctx context.Context, a store.Admission) (store.Decision, error) {
+	w.admits(a)
+	return w.Store.Admit(ctx, a)
+}

@@ -72,7 +72,7 @@ func (c *Call) takeAhead(a asked) (store.Reservation, int64, error) {
 type sliceWriter struct{ *Services }
 
 func (s sliceWriter) put(owner store.Owner, write func(context.Context) error) {
-	s.outbox.Put(outbox.Entry{Kind: string(slice), Line: outbox.Line{In: s.Store, Owner: owner, Lane: sliceLane}, Write: write})
+	s.outbox.Put(outbox.Entry{Kind: string(slice), Line: outbox.Line{Owner: owner, Lane: sliceLane}, Write: write})
 }
 
 // Settle implements ahead.Writer.

@@ -23,11 +23,9 @@ type Entry struct {
 	Write func(context.Context) error
 }
 
-// Line is where an entry stands: behind the earlier ones of its owner in its
-// store. An owner whose writes need no order may have several lines, so that
+// Line is where an entry stands: behind the earlier ones of its owner. An owner whose writes need no order may have several lines, so that
 // they do not wait for each other.
 type Line struct {
-	In    store.Store
 	Owner store.Owner
 	Lane  int
 }
