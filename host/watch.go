@@ -13,13 +13,15 @@ const watchEvery = 2 * time.Second
 
 // watch is what the host saw of plans.toml when it looked last.
 type watch struct {
-	looked bool   // there was a last time
-	seen   string // the text, or why there is none
+	looked bool      // there was a last time
+	seen   string    // the text, or why there is none
+	since  time.Time // when it was first seen
 	judged bool
 }
 
 // lookAtPlans puts plans in place that were changed. A text has to be the same
-// twice, so that one that is being written is not taken for whole.
+// twice, some time apart, so that one that is being written is not taken for
+// whole.
 func (h *Host) lookAtPlans(w *watch) {
 	path := h.Manifest().Limits.Plans
 	if path == "" {
@@ -32,9 +34,9 @@ func (h *Host) lookAtPlans(w *watch) {
 	}
 	switch running := h.plans.file(); {
 	case !w.looked || now != w.seen:
-		*w = watch{looked: true, seen: now}
+		*w = watch{looked: true, seen: now, since: time.Now()}
 		return
-	case w.judged:
+	case w.judged, time.Since(w.since) < watchEvery/2: // a look that came late is followed by one that does not
 		return
 	case unread == nil && running != nil && running.Is(data):
 		w.judged = true

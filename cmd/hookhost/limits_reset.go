@@ -20,6 +20,9 @@ func resetLimits(ctx context.Context, c *command) error {
 	if err != nil {
 		return err
 	}
+	if *app == "" {
+		return c.misused("--app \"\": name the app: a user's buckets are counted in each app apart")
+	}
 	if *only != "" && *only != "override" && *only != "buckets" {
 		return c.misused("--only %q: want override or buckets", *only)
 	}

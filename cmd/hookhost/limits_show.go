@@ -19,6 +19,9 @@ func showLimits(ctx context.Context, c *command) error {
 	if err != nil {
 		return err
 	}
+	if *app == "" {
+		return c.misused("--app \"\": name the app: a user's buckets are counted in each app apart")
+	}
 	return f.withPlans(ctx, c, func(l *host.Limits, plans *manifest.Plans) error {
 		shown, err := l.Show(ctx, *app, user)
 		if err != nil {

@@ -180,7 +180,7 @@ func (c *Call) settled(in store.Store, owner store.Owner) error {
 	ctx, cancel := context.WithTimeout(c.ctx, flushFor*c.services.storeTimeout())
 	defer cancel()
 	err := c.services.outbox.Flush(ctx, outbox.Line{Owner: owner})
-	if !isAway(err) || errors.Is(err, store.ErrInTheWay) || ctx.Err() != nil {
+	if !isAway(err) || errors.Is(err, store.ErrOnlyThis) || ctx.Err() != nil {
 		return nil // what is left is tried again
 	}
 	c.sawAway(err)

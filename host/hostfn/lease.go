@@ -186,7 +186,7 @@ func (l *Leases) renew(ctx context.Context, batch []*held) error {
 	}
 	l.mu.Unlock()
 	live, err := l.renewIn(ctx, batch[0].in, leases)
-	if half := len(batch) / 2; half > 0 && errors.Is(err, store.ErrInTheWay) {
+	if half := len(batch) / 2; half > 0 && errors.Is(err, store.ErrOnlyThis) {
 		return errors.Join(l.renew(ctx, batch[:half]), l.renew(ctx, batch[half:]))
 	}
 	var lapsed []store.Lease

@@ -395,7 +395,7 @@ func (o *Outbox) putBack(l *line, err error, away bool) {
 		return
 	}
 	writtenSince := l.pause > 0 && o.pause == 0 // others, since it failed
-	if writtenSince || errors.Is(err, store.ErrInTheWay) {
+	if writtenSince || errors.Is(err, store.ErrOnlyThis) {
 		l.pause = longer(l.pause)
 		l.until = time.Now().Add(l.pause)
 		return
