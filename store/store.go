@@ -30,6 +30,12 @@ var (
 	ErrInTheWay = fmt.Errorf("%w: a key of another program is in the way", ErrOnlyThis)
 )
 
+// IsAway reports whether a call got no answer that counts: the store was not
+// there, or not in time.
+func IsAway(err error) bool {
+	return errors.Is(err, ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
 // Store is shared state behind one interface. Every mutating operation
 // carries an id made by the host: doing it twice with one id does it once.
 // Methods may be called by many goroutines at once.

@@ -98,7 +98,7 @@ func (c *Call) admitGroup(id string, group []asked, item itemOf, undoable bool) 
 	}
 	admitted, in := group, c.services.Store
 	d, err := c.askStore(in, id, admitted, item, undoable)
-	if isAway(err) && !errors.Is(err, errStillAway) {
+	if store.IsAway(err) && !errors.Is(err, errStillAway) {
 		c.doubt(id, group, item, undoable)
 	}
 	code := c.codeOf(err)
@@ -180,7 +180,7 @@ func (c *Call) settled(in store.Store, owner store.Owner) error {
 	ctx, cancel := context.WithTimeout(c.ctx, flushFor*c.services.storeTimeout())
 	defer cancel()
 	err := c.services.outbox.Flush(ctx, outbox.Line{Owner: owner})
-	if !isAway(err) || errors.Is(err, store.ErrOnlyThis) || ctx.Err() != nil {
+	if !store.IsAway(err) || errors.Is(err, store.ErrOnlyThis) || ctx.Err() != nil {
 		return nil // what is left is tried again
 	}
 	c.sawAway(err)

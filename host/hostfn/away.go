@@ -48,7 +48,7 @@ func (c *Call) within(in store.Store, f func(context.Context) error) error {
 // it the host logs once, not each run. That the caller has gone does not mean
 // that it is away.
 func (c *Call) sawAway(err error) {
-	if !isAway(err) || c.ctx.Err() != nil || c.foundAway() {
+	if !store.IsAway(err) || c.ctx.Err() != nil || c.foundAway() {
 		return
 	}
 	c.services.logger().Debug("store unavailable", "stage", c.stage.Name, "error", err)
@@ -61,10 +61,6 @@ func (c *Call) foundAway() bool {
 	return found && time.Since(time.Unix(0, int64(binary.LittleEndian.Uint64(at)))).Abs() < awayFor
 }
 
-func isAway(err error) bool {
-	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-}
-
 // codeOf tells a store that is away, which is counted, from one that does not
 // accept what it was asked.
 func (c *Call) codeOf(err error) abi.Code {
@@ -73,7 +69,7 @@ func (c *Call) codeOf(err error) abi.Code {
 		return abi.OK
 	case errors.Is(err, store.ErrUnknownID), errors.Is(err, store.ErrFenced):
 		return abi.NotFound
-	case isAway(err):
+	case store.IsAway(err):
 		c.services.fallbacks.Add(1)
 		c.services.instruments.fallback(c.stage.Name)
 		return abi.Unavailable

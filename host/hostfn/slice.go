@@ -60,7 +60,7 @@ func (c *Call) takeAhead(a asked) (store.Reservation, int64, error) {
 	switch {
 	case err == nil && d.Kind != store.Now:
 		err = ahead.ErrThin
-	case isAway(err) && !errors.Is(err, errStillAway) && !c.services.outbox.Away():
+	case store.IsAway(err) && !errors.Is(err, errStillAway) && !c.services.outbox.Away():
 		c.services.doubtTake(r)
 	}
 	return r, a.limit.Slice, err

@@ -159,7 +159,7 @@ func (l *Learner) sendAll(ctx context.Context, queue []batch) (failed []batch, t
 			half := len(b.samples) / 2
 			queue = append(queue, l.batch(b.samples[:half]), l.batch(b.samples[half:]))
 			continue
-		case errors.Is(err, store.ErrInTheWay), !isAway(err):
+		case errors.Is(err, store.ErrInTheWay), !store.IsAway(err):
 			l.giveUp(b, err)
 		default:
 			failed = append(failed, b)
@@ -167,10 +167,6 @@ func (l *Learner) sendAll(ctx context.Context, queue []batch) (failed []batch, t
 		errs = append(errs, err)
 	}
 	return failed, taken, errors.Join(errs...)
-}
-
-func isAway(err error) bool {
-	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 func (l *Learner) send(ctx context.Context, b batch) error {

@@ -341,7 +341,7 @@ func (o *Outbox) write(ctx context.Context, l *line) error {
 		}
 		err := o.try(ctx, e)
 		switch {
-		case !isAway(err):
+		case !store.IsAway(err):
 			o.done(l, err)
 		case ctx.Err() == nil && o.giveUpStuck(l, err):
 		default:
@@ -377,10 +377,6 @@ func (o *Outbox) try(ctx context.Context, e *item) error {
 	ctx, cancel := context.WithTimeout(ctx, o.options.Timeout)
 	defer cancel()
 	return e.Write(ctx)
-}
-
-func isAway(err error) bool {
-	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // putBack lets a line wait for another turn. That the store is away is not to
