@@ -1,6 +1,9 @@
 package chain
 
-import "sync"
+import (
+	"errors"
+	"sync"
+)
 
 // workers call the stages that may have their run wait, each on a stack of its
 // own. A stage needs a deep one, and a goroutine keeps what it once needed: ten
@@ -14,16 +17,25 @@ type workers struct {
 // maxIdle bounds the goroutines that are kept for the next call.
 const maxIdle = 64
 
+var errGoexit = errors.New("a stage ended its goroutine")
+
 // do has a worker call f and waits for it. What f panics with it panics with
-// itself.
+// itself, also when f ends the goroutine: nothing goes on as if f had returned.
 func (w *workers) do(f func()) {
 	done := make(chan any, 1)
 	w.take() <- func() {
-		defer func() { done <- recover() }()
+		var ended any = errGoexit
+		defer func() {
+			if panicked := recover(); panicked != nil {
+				ended = panicked
+			}
+			done <- ended
+		}()
 		f()
+		ended = nil
 	}
-	if panicked := <-done; panicked != nil {
-		panic(panicked)
+	if ended := <-done; ended != nil {
+		panic(ended)
 	}
 }
 

@@ -68,3 +68,14 @@ func stacks() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.StackInuse
 }
+
+func TestAStageThatEndsItsGoroutineHasNotContinued(t *testing.T) {
+	w := chainOf(t, responder("gone").at(abi.BeforeModel, func(context.Context, *abi.Event) (abi.Verdict, error) {
+		runtime.Goexit()
+		return abi.Verdict{}, nil
+	}))
+	r := w.begin()
+	op, _ := r.Open(abi.OpModel, abi.Event{})
+	assert.Panics(t, func() { op.Dispatch(context.Background(), abi.BeforeModel, event(abi.BeforeModel, "question")) })
+	r.Finish(context.Background(), true)
+}

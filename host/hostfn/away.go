@@ -48,12 +48,19 @@ func (c *Call) within(in store.Store, f func(context.Context) error) error {
 // it the host logs once, not each run. That the caller has gone does not mean
 // that it is away.
 func (c *Call) sawAway(err error) {
-	if !store.IsAway(err) || c.ctx.Err() != nil || c.foundAway() {
+	if !store.IsAway(err) || errors.Is(err, store.ErrOnlyThis) || c.ctx.Err() != nil || c.foundAway() {
 		return
 	}
 	c.services.logger().Debug("store unavailable", "stage", c.stage.Name, "error", err)
 	now := binary.LittleEndian.AppendUint64(nil, uint64(time.Now().UnixNano()))
 	_ = c.ev.Run.Set(hostState, "away", now) // a run that is over has no more calls
+}
+
+// hurried reports whether a call that begins now has less time than the store
+// takes.
+func (c *Call) hurried() bool {
+	end, bounded := c.ctx.Deadline()
+	return bounded && time.Until(end) < c.services.storeTimeout()
 }
 
 func (c *Call) foundAway() bool {
@@ -69,6 +76,9 @@ func (c *Call) codeOf(err error) abi.Code {
 		return abi.OK
 	case errors.Is(err, store.ErrUnknownID), errors.Is(err, store.ErrFenced):
 		return abi.NotFound
+	case errors.Is(err, store.ErrOnlyThis):
+		c.services.logger().Warn("store cannot do this one thing", "stage", c.stage.Name, "error", err)
+		return abi.Unavailable
 	case store.IsAway(err):
 		c.services.fallbacks.Add(1)
 		c.services.instruments.fallback(c.stage.Name)

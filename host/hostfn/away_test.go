@@ -153,3 +153,43 @@ func TestACallerWhoWentAwayIsNoStoreThatDid(t *testing.T) {
 	b.store.Slow(false)
 	assert.EqualValues(t, abi.NotFound, b.call().KVGet("cache", "k", nil))
 }
+
+func TestACallerWithoutTimeSpoilsNoFetchForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := sliced(t, "kv:cache")
+		b.services.StoreTimeout = 50 * time.Millisecond
+		b.services.Store = slowly{inmemory.New(nil), 10 * time.Millisecond}
+		out := make([]byte, abi.DecisionSize)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		defer cancel()
+		var calls sync.WaitGroup
+		calls.Go(func() {
+			hurried := make([]byte, abi.DecisionSize)
+			assert.EqualValues(t, abi.Unavailable, b.services.NewCall(ctx, b.stage, b.ev).LimitTake("calls:app", 1, hurried))
+		})
+		time.Sleep(time.Millisecond)
+		other := *b.ev
+		other.Run, other.Op = fake.NewScope("run-2"), fake.NewScope("op-2")
+		neighbour := func() *hostfn.Call { return b.services.NewCall(t.Context(), b.stage, &other) }
+		assert.EqualValues(t, abi.DecisionSize, neighbour().LimitTake("calls:app", 1, out))
+		assert.EqualValues(t, abi.NotFound, neighbour().KVGet("cache", "color", out), "nor is the store away for it")
+		calls.Wait()
+	})
+}
+
+// cannot is a store that answers and cannot read values.
+type cannot struct{ store.Store }
+
+func (cannot) GetValue(context.Context, store.ValueKey) ([]byte, bool, error) {
+	return nil, false, fmt.Errorf("redis: %w: %w", store.ErrUnavailable, store.ErrOnlyThis)
+}
+
+func TestOneThingThatCannotBeDoneIsNoOutageForTheRun(t *testing.T) {
+	b := newBench(t, "kv:cache", "limit:turn")
+	b.services.Store = cannot{inmemory.New(nil)}
+	out := make([]byte, abi.DecisionSize)
+	assert.EqualValues(t, abi.Unavailable, b.call().KVGet("cache", "color", out))
+	assert.EqualValues(t, abi.DecisionSize, b.call().LimitTake("turn", 1, out))
+	assert.Zero(t, b.services.Fallbacks())
+	assert.Contains(t, b.log.String(), "store cannot do this one thing")
+}

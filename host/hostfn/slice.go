@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/hookhost/hookhost/host/hostfn/ahead"
@@ -51,6 +52,7 @@ func (c *Call) takeAhead(a asked) (store.Reservation, int64, error) {
 	_, id := c.nextID() // one call may take several
 	r := store.Reservation{ID: id, Owner: a.owner, Limit: a.name, Bucket: *a.limit.Bucket}
 	var d store.Decision
+	hurried := c.hurried()
 	err := c.within(in, func(ctx context.Context) (err error) {
 		d, err = in.Admit(ctx, store.Admission{ID: id, Owner: a.owner, Items: []store.Item{{
 			Limit: a.name, Take: &store.Take{Bucket: *a.limit.Bucket, Cost: a.limit.Slice, Reserve: reserveFor},
@@ -62,6 +64,9 @@ func (c *Call) takeAhead(a asked) (store.Reservation, int64, error) {
 		err = ahead.ErrThin
 	case store.IsAway(err) && !errors.Is(err, errStillAway) && !c.services.outbox.Away():
 		c.services.doubtTake(r)
+	}
+	if err != nil && (hurried || c.ctx.Err() != nil || errors.Is(err, errStillAway)) {
+		err = fmt.Errorf("%w: %w", ahead.ErrMine, err)
 	}
 	return r, a.limit.Slice, err
 }

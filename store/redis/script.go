@@ -170,8 +170,7 @@ func (s *Store) attempt(ctx context.Context, calls []*call) error {
 		s.send(limited, pending)
 		unknown, again := s.triage(limited, pending)
 		if len(unknown) > 0 && try <= repetitions {
-			s.send(limited, unknown)
-			_, more := s.triage(limited, unknown)
+			more := s.introduce(ctx, unknown)
 			again = append(again, more...)
 		}
 		if len(again) == 0 || try >= repetitions || !sleep(limited, firstBackoff<<try) {
@@ -185,6 +184,17 @@ func (s *Store) attempt(ctx context.Context, calls []*call) error {
 		}
 	}
 	return nil
+}
+
+// introduce sends calls whole to servers that do not know their script. It has
+// a timeout of its own: a node that hangs may have used up the one before, in
+// which the others said what they do not know.
+func (s *Store) introduce(ctx context.Context, unknown []*call) (again []*call) {
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	s.send(limited, unknown)
+	_, again = s.triage(limited, unknown)
+	return again
 }
 
 // triage finds the calls whose script the server does not know, and those that

@@ -99,12 +99,17 @@ func New(w Writer) *Pool {
 	return &Pool{write: w, buckets: map[Bucket]*bucket{}, retired: map[*slice]bool{}}
 }
 
-// ErrThin says that the bucket holds no slice now.
-var ErrThin = errors.New("the bucket holds no slice")
+// What a fetch of a slice comes to where it brings none.
+var (
+	ErrThin = errors.New("the bucket holds no slice")
+	// ErrMine is a failure of the caller that fetched, who had no time or went
+	// away: those who waited for it fetch themselves.
+	ErrMine = errors.New("the caller could not fetch")
+)
 
 // Take serves a take out of the slice in hand. If that does not hold it, one
 // caller takes the next slice, for which the others wait: get returns it, or
-// ErrThin. Where there is none every caller has to ask for itself, and Take
+// ErrThin, or with ErrMine what says nothing to them. Where there is none every caller has to ask for itself, and Take
 // returns nil with the error of get.
 func (p *Pool) Take(ctx context.Context, of Bucket, cost int64, get func() (r store.Reservation, units int64, err error)) (*Draw, error) {
 	for {
@@ -126,7 +131,7 @@ func (p *Pool) Take(ctx context.Context, of Bucket, cost int64, get func() (r st
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
-			if coming.err != nil && !errors.Is(coming.err, context.Canceled) { // else whose call it was went away
+			if coming.err != nil && !errors.Is(coming.err, ErrMine) {
 				return nil, coming.err
 			}
 		}

@@ -191,7 +191,7 @@ func (o *Outbox) run(ctx context.Context) {
 }
 
 // Flush writes what stands in a line. It waits for nothing else, and fails with
-// the first attempt at it that does, whoever makes that.
+// the first attempt that finds the store away, whoever makes that.
 func (o *Outbox) Flush(ctx context.Context, of Line) error {
 	for {
 		o.mu.Lock()
@@ -385,6 +385,9 @@ func (o *Outbox) putBack(l *line, err error, away bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	entryOf(l.waiting[0]).begun = false
+	if !away {
+		err = nil // it says nothing to those who wait: they try themselves
+	}
 	o.release(l, err)
 	o.queue(l)
 	if !away {

@@ -466,3 +466,26 @@ func TestWhereNobodyKnowsOfTheStoreNothingIsStuck(t *testing.T) {
 		assert.Equal(t, 1, b.Pending())
 	})
 }
+
+func TestWhoBreaksOffAFlushSpoilsItForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := outbox.New(outbox.Options{Timeout: 50 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
+		line := outbox.Line{Owner: store.Owner{Kind: store.OwnerUser, User: "ada"}}
+		o.Put(outbox.Entry{Kind: "settle", Line: line, Write: func(ctx context.Context) error {
+			select {
+			case <-time.After(10 * time.Millisecond):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}})
+		gone, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		defer cancel()
+		var other sync.WaitGroup
+		other.Go(func() { assert.Error(t, o.Flush(gone, line)) })
+		time.Sleep(time.Millisecond)
+		assert.NoError(t, o.Flush(t.Context(), line))
+		assert.Zero(t, o.Pending())
+		other.Wait()
+	})
+}
