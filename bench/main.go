@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	only := flags.String("only", "", "measure these alone, of turn,throughput,size,waiting,peer")
 	asJSON := flags.Bool("json", false, "print JSON, with the figures of every round")
-	flags.IntVar(&s.rounds, "rounds", 5, "rounds, of which a figure is the median; waiting has 3 at most")
+	flags.IntVar(&s.rounds, "rounds", 9, "rounds, of which a figure is the median; waiting has 3 at most")
 	flags.IntVar(&s.users, "users", 1_000_000, "users of the larger store in size")
 	flags.IntVar(&s.runs, "runs", 10_000, "runs that wait at once in waiting")
 	flags.StringVar(&s.guests, "guests", "../guests", "folder of the built guests")
