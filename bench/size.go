@@ -35,7 +35,7 @@ func measureSize(l *lab, s settings) []figure {
 	what, peer := fmt.Sprintf("size: a decision among %d users", s.users), fmt.Sprintf("with %d", smallStore)
 	return []figure{
 		wall.ratio(what, "µs", peer).atMost(1.25),
-		server.ratio(what+", in the server", "µs", peer),
+		server.ratio(what+", in the server", "µs", peer).atMost(1.25),
 		alone("size: Redis memory of a user with an open turn", "bytes", []float64{large.bytesOfUser}),
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -35,27 +34,6 @@ func TestServerIsGoneWithItsTest(t *testing.T) {
 	t.Run("test", func(t *testing.T) { addr = redistest.Single(t).Addr })
 	_, err := net.Dial("tcp", addr)
 	assert.ErrorIs(t, err, syscall.ECONNREFUSED)
-}
-
-// The child is this test: it starts a server, says where and is killed.
-func TestServerIsGoneWithAKilledTestBinary(t *testing.T) {
-	const child = "REDISTEST_CHILD"
-	if os.Getenv(child) != "" {
-		_, err := os.Stdout.WriteString("at " + redistest.Single(t).Addr + "\n")
-		require.NoError(t, err)
-		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGKILL))
-	}
-	redistest.Require(t)
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux ends a child with its parent")
-	}
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-	cmd.Env = append(os.Environ(), child+"=1")
-	out, err := cmd.Output()
-	require.Error(t, err)
-	_, addr, found := strings.Cut(string(out), "at ")
-	require.True(t, found, "%s", out)
-	refusesSoon(t, strings.TrimSpace(addr))
 }
 
 func refusesSoon(t *testing.T, addr string) {
