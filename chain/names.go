@@ -12,6 +12,7 @@ var (
 	causeNames  = []string{
 		CauseTrap: "trap", CauseDeadline: "deadline", CauseMemory: "memory", CauseBadVerdict: "bad_verdict",
 		CausePoolFull: "pool_full", CauseFail: "fail", CauseLoad: "load", CauseStore: "store", CauseCancelled: "cancelled",
+		CauseDepth: "too_deep", CauseHostCalls: "host_calls",
 	}
 )
 

@@ -85,4 +85,6 @@ const (
 	CauseLoad                        // the module did not load
 	CauseStore                       // the store was away
 	CauseCancelled                   // the caller went away while the stage ran
+	CauseDepth                       // calls nested too deep
+	CauseHostCalls                   // too many calls of host functions
 )

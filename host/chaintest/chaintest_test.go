@@ -127,7 +127,7 @@ func TestAWrongFileSaysWhere(t *testing.T) {
 		"no duration":     {turn + "at = 'soon'\n", `test.toml:3:6: turn.0.at: "soon" is no duration: want one like 1.5s`},
 		"no shape":        {"[agent]\nshape = 'ring'\n" + turn, `test.toml:2:9: agent.shape: unknown shape "ring": want llm, transfer, sequential, parallel, loop, custom, workflow`},
 		"no hook":         {"[[fault]]\nstage = 'x'\nhook = 'before_lunch'\nkind = 'trap'\n" + turn, `test.toml:3:8: fault.0.hook: "before_lunch" is no hook`},
-		"no fault":        {"[[fault]]\nstage = 'x'\nhook = 'close'\nkind = 'bad'\n" + turn + "expect.refused = []", `test.toml:4:8: fault.0.kind: "bad" is no fault: want bad_verdict, fail, load, memory, pool_full, time, trap`},
+		"no fault":        {"[[fault]]\nstage = 'x'\nhook = 'close'\nkind = 'bad'\n" + turn + "expect.refused = []", `test.toml:4:8: fault.0.kind: "bad" is no fault: want bad_verdict, fail, host_calls, load, memory, pool_full, time, too_deep, trap`},
 		"no kind":         {"[stage.x]\nkind = 'y'\n" + turn + "expect.refused = []", `test.toml:2:8: stage.x.kind: no such kind of test stage: want boom, cache, cite, recorder, refuse`},
 		"no such config":  {"[stage.x]\nkind = 'cite'\nconfig = { txt = 'y' }\n" + turn + "expect.refused = []", `test.toml:3:12: stage.x.config.txt: unknown key: want text`},
 		"bad reply":       {"[[reply]]\nagent = 'x'\n" + turn + "expect.refused = []", `test.toml:1:3: reply.0: says nothing: want one of text, chunks, thought, calls, usage, error, hang`},

@@ -42,6 +42,12 @@ var faultKinds = map[string]func(context.Context) (abi.Verdict, error){
 	"pool_full": func(context.Context) (abi.Verdict, error) {
 		return abi.Verdict{}, &chain.Failure{Cause: chain.CausePoolFull, Err: errInjected}
 	},
+	"too_deep": func(context.Context) (abi.Verdict, error) {
+		return abi.Verdict{}, &chain.Failure{Cause: chain.CauseDepth, Err: errInjected}
+	},
+	"host_calls": func(context.Context) (abi.Verdict, error) {
+		return abi.Verdict{}, &chain.Failure{Cause: chain.CauseHostCalls, Err: errInjected}
+	},
 	"load": func(context.Context) (abi.Verdict, error) {
 		return abi.Verdict{}, &chain.Failure{Cause: chain.CauseLoad, Err: errInjected}
 	},
