@@ -23,28 +23,15 @@ func checkMagic(module []byte) error {
 	return nil
 }
 
-func compileWith(ctx context.Context, cache wazero.CompilationCache, module []byte) (wazero.Runtime, wazero.CompiledModule, error) {
-	engine := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().
-		WithCompilationCache(cache).
-		WithCloseOnContextDone(true).
-		WithDebugInfoEnabled(false))
-	compiled, err := engine.CompileModule(ctx, module)
-	if err != nil {
-		_ = engine.Close(ctx)
-		return nil, nil, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	return engine, compiled, nil
-}
-
 // check looks at the module before anything of it runs. All faults are told
 // at once.
-func (s *Stage) check() error {
-	exports := s.module.ExportedFunctions()
+func (s *Stage) check(ctx context.Context) error {
+	exports := s.code.Module.ExportedFunctions()
 	_, command := exports["_start"]
 	if _, ours := exports[abi.ExportCall]; command && !ours {
 		return ErrCommand
 	}
-	return errors.Join(checkExports(s.module), s.checkImports(), checkMemory(s.module, s.cfg.Memory))
+	return errors.Join(checkExports(s.code.Module), s.checkImports(ctx), checkMemory(s.code.Module, s.cfg.Memory))
 }
 
 type signature struct{ params, results []api.ValueType }
@@ -113,17 +100,17 @@ func checkMemory(m wazero.CompiledModule, limit uint64) error {
 }
 
 // checkImports sees to it that every import exists and is granted.
-func (s *Stage) checkImports() error {
+func (s *Stage) checkImports(ctx context.Context) error {
 	table := map[string]hostfn.Function{}
 	for _, f := range hostfn.Table() {
 		table[f.Module+"."+f.Name] = f
 	}
-	wasi, err := s.wasiFunctions()
+	wasi, err := s.wasiFunctions(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, imported := range s.module.ImportedFunctions() {
+	for _, imported := range s.code.Module.ImportedFunctions() {
 		module, name, _ := imported.Import()
 		full := module + "." + name
 		ours, known := table[full]
@@ -160,12 +147,12 @@ func signatureOfImport(f hostfn.Function) signature {
 }
 
 // wasiFunctions knows the WASI functions that stock toolchains import.
-func (s *Stage) wasiFunctions() (map[string]signature, error) {
-	compiled, err := wasi_snapshot_preview1.NewBuilder(s.engine).Compile(context.Background())
+func (s *Stage) wasiFunctions(ctx context.Context) (map[string]signature, error) {
+	compiled, err := wasi_snapshot_preview1.NewBuilder(s.code.Engine).Compile(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer compiled.Close(context.Background())
+	defer compiled.Close(ctx)
 	functions := map[string]signature{}
 	for name, f := range compiled.ExportedFunctions() {
 		functions[name] = signatureOf(f)

@@ -86,7 +86,7 @@ func goldenStage(t *testing.T, module []byte) *Stage {
 		require.True(t, ok, name)
 		cfg.Grants = append(cfg.Grants, grant)
 	}
-	stage, err := New(cacheDir, slog.New(slog.DiscardHandler)).Load(t.Context(), cfg, services)
+	stage, err := New(Options{CacheDir: cacheDir, Log: slog.New(slog.DiscardHandler)}).Load(t.Context(), cfg, services)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, stage.Close(context.WithoutCancel(t.Context()))) })
 	return stage

@@ -2,6 +2,7 @@ package wasm
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -24,9 +25,6 @@ type Info struct {
 // Inspect compiles a module and starts it once, with no configuration. It
 // fails for what is no Wasm module.
 func (r *Runtime) Inspect(ctx context.Context, module []byte) (Info, error) {
-	if err := checkMagic(module); err != nil {
-		return Info{}, err
-	}
 	info, err := r.describe(ctx, module)
 	if err != nil {
 		return Info{}, err
@@ -45,14 +43,12 @@ func (r *Runtime) Inspect(ctx context.Context, module []byte) (Info, error) {
 }
 
 func (r *Runtime) describe(ctx context.Context, module []byte) (info Info, err error) {
-	code := r.acquire(keyOf(module))
-	defer r.release(code)
-	engine, compiled, err := r.compile(ctx, code, module)
+	code, err := r.compile(ctx, "", module)
 	if err != nil {
 		return Info{}, err
 	}
-	defer engine.Close(ctx)
-	defer compiled.Close(ctx)
+	defer func() { err = errors.Join(err, code.Close(ctx)) }()
+	compiled := code.Module
 	needs := map[string]bool{}
 	for _, f := range compiled.ImportedFunctions() {
 		from, name, _ := f.Import()

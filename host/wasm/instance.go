@@ -39,13 +39,13 @@ type callKey struct{}
 // linkHost puts the functions that the module imports into the engine.
 func (s *Stage) linkHost(ctx context.Context) error {
 	imported := map[string]bool{}
-	for _, f := range s.module.ImportedFunctions() {
+	for _, f := range s.code.Module.ImportedFunctions() {
 		module, name, _ := f.Import()
 		imported[module] = true
 		imported[module+"."+name] = true
 	}
 	if imported[wasi_snapshot_preview1.ModuleName] {
-		if _, err := wasi_snapshot_preview1.Instantiate(ctx, s.engine); err != nil {
+		if _, err := wasi_snapshot_preview1.Instantiate(ctx, s.code.Engine); err != nil {
 			return err
 		}
 	}
@@ -55,7 +55,7 @@ func (s *Stage) linkHost(ctx context.Context) error {
 			continue
 		}
 		if builders[f.Module] == nil {
-			builders[f.Module] = s.engine.NewHostModuleBuilder(f.Module)
+			builders[f.Module] = s.code.Engine.NewHostModuleBuilder(f.Module)
 		}
 		sig := signatureOfImport(f)
 		builders[f.Module].NewFunctionBuilder().WithGoModuleFunction(
@@ -84,7 +84,7 @@ func (s *Stage) start(ctx context.Context) (*plain, error) {
 		return nil, &startError{step: step, err: failure(ctx, ctx, err, in.memory.refused, c.StoreAway())}
 	}
 	var err error
-	in.module, err = s.engine.InstantiateModule(ctx, s.module, wazero.NewModuleConfig().
+	in.module, err = s.code.Engine.InstantiateModule(ctx, s.code.Module, wazero.NewModuleConfig().
 		WithName(""). // any number of them
 		WithStartFunctions().
 		WithStdout(in.output).WithStderr(in.output).

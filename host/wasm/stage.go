@@ -7,11 +7,10 @@ import (
 	"log/slog"
 	"runtime/debug"
 
-	"github.com/tetratelabs/wazero"
-
 	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/chain"
 	"github.com/hookhost/hookhost/host/hostfn"
+	"github.com/hookhost/hookhost/host/wasm/cache"
 )
 
 // Stage is a module in the chain.
@@ -20,18 +19,15 @@ type Stage struct {
 	services *hostfn.Services
 	facts    hostfn.Stage
 	log      *slog.Logger
-	release  func() // of the shared code
-
-	engine wazero.Runtime
-	module wazero.CompiledModule
-	pool   *pool
-	hooks  abi.HookSet
+	code     *cache.Code // shared with the other stages of the module
+	pool     *pool
+	hooks    abi.HookSet
 }
 
 var _ chain.Stage = (*Stage)(nil)
 
-func newStage(cfg Config, services *hostfn.Services, log *slog.Logger, release func()) *Stage {
-	s := &Stage{cfg: cfg, services: services, log: log, release: release}
+func newStage(cfg Config, services *hostfn.Services, log *slog.Logger, code *cache.Code) *Stage {
+	s := &Stage{cfg: cfg, services: services, log: log, code: code}
 	s.facts.Name, s.facts.Grants, s.facts.Config, s.facts.Secrets = cfg.Name, cfg.Grants, cfg.Config, cfg.Secrets
 	s.facts.Shadow, s.facts.Local, s.facts.Output = cfg.Shadow, cfg.Local, cfg.Output
 	s.pool = newPool(cfg.Pool, func(ctx context.Context) (instance, error) {
@@ -143,13 +139,5 @@ func verdict(c *hostfn.Call, packed uint64) (abi.Verdict, error) {
 func (s *Stage) Close(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	s.pool.close(ctx)
-	var errs []error
-	if s.module != nil {
-		errs = append(errs, s.module.Close(ctx))
-	}
-	if s.engine != nil {
-		errs = append(errs, s.engine.Close(ctx))
-	}
-	s.release()
-	return errors.Join(errs...)
+	return s.code.Close(ctx)
 }
