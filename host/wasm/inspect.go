@@ -5,9 +5,11 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/host/hostfn"
+	"github.com/hookhost/hookhost/host/wasm/meter"
 )
 
 // Info is what can be told about a module without a manifest.
@@ -52,6 +54,9 @@ func (r *Runtime) describe(ctx context.Context, module []byte) (info Info, err e
 	needs := map[string]bool{}
 	for _, f := range compiled.ImportedFunctions() {
 		from, name, _ := f.Import()
+		if from == meter.Module {
+			continue
+		}
 		info.Imports = append(info.Imports, from+"."+name+" "+signatureOf(f).String())
 		for _, ours := range abi.Imports() {
 			if ours.Module == from && ours.Name == name && ours.Grant != "" {
@@ -62,6 +67,9 @@ func (r *Runtime) describe(ctx context.Context, module []byte) (info Info, err e
 	info.Grants = slices.Sorted(maps.Keys(needs))
 	exports := compiled.ExportedFunctions()
 	for _, name := range slices.Sorted(maps.Keys(exports)) {
+		if strings.HasPrefix(name, meter.Module) {
+			continue
+		}
 		info.Exports = append(info.Exports, name+" "+signatureOf(exports[name]).String())
 	}
 	for _, memory := range compiled.ExportedMemories() {
