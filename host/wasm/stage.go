@@ -63,10 +63,11 @@ func (s *Stage) Call(caller context.Context, ev *abi.Event) (v abi.Verdict, err 
 	defer s.pool.put(in)
 	c := s.services.NewCall(ctx, &s.facts, ev)
 	packed, err := in.call(ctx, c)
-	if err != nil {
-		return abi.Verdict{}, err
+	if err == nil {
+		v, err = verdict(c, packed)
 	}
-	return verdict(c, packed)
+	v.Fuel = in.burned()
+	return v, err
 }
 
 // noInstance is why a call got no instance.
