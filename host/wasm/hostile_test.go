@@ -79,6 +79,7 @@ var faults = []fault{
 	{fixture: "unknown_verdict", cause: chain.CauseBadVerdict, says: "0x9 is no verdict"},
 	{fixture: "amends", cause: chain.CauseBadVerdict, observes: true, says: "amend by a stage with the role observer"},
 	{fixture: "wait_at_event", cause: chain.CauseBadVerdict, atEvent: true, says: "wait at on_event"},
+	{fixture: "many_edits", cause: chain.CauseBadVerdict, says: "amend"},
 	{fixture: "edit_nowhere", cause: chain.CauseBadVerdict, says: "amend"},
 
 	{fixture: "store_blocks", cause: chain.CauseStore, blocks: true, grants: []string{"kv:cache"}},
@@ -227,9 +228,9 @@ type arena struct {
 }
 
 const (
-	text    = "card 4111 of ann"
-	masked  = "card [number] of ann"
-	refusal = "The service is busy."
+	cardText   = "card 4111 of ann"
+	maskedCard = "card [number] of ann"
+	refusal    = "The service is busy."
 )
 
 func newArena(t *testing.T, f fault, policy chain.Policy) *arena {
@@ -412,7 +413,7 @@ func (a *arena) hostileCall(t *testing.T) time.Duration {
 	t.Helper()
 	a.store.Slow(a.fault.blocks)
 	defer a.store.Slow(false)
-	hook, sent := abi.BeforeModel, text
+	hook, sent := abi.BeforeModel, cardText
 	if a.fault.atEvent {
 		hook = abi.OnEvent
 	}
@@ -422,7 +423,7 @@ func (a *arena) hostileCall(t *testing.T) time.Duration {
 	r := a.at(hook, "boom", sent)
 	if a.fault.cause == 0 {
 		require.NoError(t, r.err())
-		a.goesOn(t, r, cmp.Or(a.fault.amends, masked))
+		a.goesOn(t, r, cmp.Or(a.fault.amends, maskedCard))
 		return r.took
 	}
 	require.Error(t, r.err())
@@ -433,7 +434,7 @@ func (a *arena) hostileCall(t *testing.T) time.Duration {
 	if a.policy != chain.Closed {
 		require.Equal(t, chain.Open, r.failure.Policy)
 		require.Nil(t, r.outcome.Denial)
-		a.goesOn(t, r, masked)
+		a.goesOn(t, r, maskedCard)
 		return r.took
 	}
 	require.Equal(t, chain.Closed, r.failure.Policy)
@@ -472,28 +473,33 @@ func (a *arena) answersInTime(t *testing.T) {
 // nextCallWorks calls the same stage where it does nothing wrong.
 func (a *arena) nextCallWorks(t *testing.T) {
 	t.Helper()
-	r := a.at(abi.AfterModel, "boom", text)
+	r := a.at(abi.AfterModel, "boom", cardText)
 	require.NoError(t, r.err())
-	a.goesOn(t, r, masked)
+	a.goesOn(t, r, maskedCard)
 }
 
-// besideGoodCalls does something while n others call the neighbour alone, each
-// of them at least once before, and all of them until it is done.
+// besideGoodCalls does something while n others call the neighbour alone.
 func (a *arena) besideGoodCalls(t *testing.T, n int, do func()) {
+	t.Helper()
+	beside(t, n, func() bool {
+		r := a.at(abi.BeforeModel, "good", cardText)
+		return assert.NoError(t, r.err()) && assert.Equal(t, maskedCard, textOf(r.outcome.Subject))
+	}, do)
+}
+
+// beside does something while n others make good calls, each of them at least
+// one before, and all of them until it is done.
+func beside(t *testing.T, n int, good func() bool, do func()) {
 	t.Helper()
 	var done atomic.Bool
 	var calling, over sync.WaitGroup
 	calling.Add(n)
 	for range n {
 		over.Go(func() {
-			for first := true; first || !done.Load(); first = false {
-				r := a.at(abi.BeforeModel, "good", text)
-				if first {
-					calling.Done()
-				}
-				if !assert.NoError(t, r.err()) || !assert.Equal(t, masked, textOf(r.outcome.Subject)) {
-					return
-				}
+			right := good()
+			calling.Done()
+			for right && !done.Load() {
+				right = good()
 			}
 		})
 	}
@@ -501,6 +507,28 @@ func (a *arena) besideGoodCalls(t *testing.T, n int, do func()) {
 	defer done.Store(true)
 	calling.Wait()
 	do()
+}
+
+// TestCasesUnderLoad has the tests of these cases run beside a hundred good
+// callers of another stage.
+func TestCasesUnderLoad(t *testing.T) {
+	for name, test := range map[string]func(*testing.T){
+		"039": TestCase039ATrapCostsOneCall,
+		"041": TestCase041StartAndExit,
+		"044": TestCase044TheStoreIsAwayForAWhile,
+	} {
+		t.Run(name, func(t *testing.T) {
+			neighbour := newBench(t, "mask_c").within(ample).pool(4).loads()
+			ev := event("good")
+			ev.Subject = &fake.Subject{Texts: []abi.Leaf{{Kind: abi.LeafText, Pointer: "/a", Text: cardText}}}
+			want := abi.Verdict{Kind: abi.Amend, Edits: []abi.Edit{{Op: abi.EditSplice, Pointer: "/a", Start: 5, End: 9, Text: "[number]"}}}
+			beside(t, 100, func() bool {
+				time.Sleep(5 * time.Millisecond) // callers, and not the only ones
+				v, err := neighbour.stage.Call(t.Context(), ev)
+				return assert.NoError(t, err) && assert.Equal(t, want, v)
+			}, func() { test(t) })
+		})
+	}
 }
 
 // footprint is what a process holds when all is quiet.
@@ -540,4 +568,18 @@ func footprintNow(t *testing.T) footprint {
 		}
 	}
 	return f
+}
+
+// What a guest prints and logs costs it time and the log a bounded part of it.
+func TestAFloodOfOutputIsCounted(t *testing.T) {
+	b := newBench(t, "log_flood").within(ample)
+	b.cfg.Output = true
+	v, err := b.loads().call("a")
+	require.NoError(t, err, "2 GB of output are no failure where there is time for them")
+	assert.Equal(t, abi.Continue, v.Kind)
+	lines := strings.Count(b.log.String(), "guest: xxx")
+	assert.Positive(t, lines)
+	assert.LessOrEqual(t, lines, 64)
+	assert.Less(t, b.log.Len(), 64*5<<10)
+	assert.GreaterOrEqual(t, b.stage.Dropped(), int64(1024-64))
 }

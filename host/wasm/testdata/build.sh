@@ -4,7 +4,9 @@
 set -e
 cd "$(dirname "$0")"
 for source in *.wat refused/*.wat; do
-  wat2wasm "$source" -o "${source%.wat}.wasm"
+  names=
+  case "$source" in telling_*) names=--debug-names ;; esac
+  wat2wasm $names "$source" -o "${source%.wat}.wasm"
 done
 for source in *.c; do
   clang --target=wasm32 -Os -nostdlib -Wall -Wl,--no-entry -Wl,--strip-all \
