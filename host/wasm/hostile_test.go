@@ -6,9 +6,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -217,7 +219,7 @@ func TestHostileModuleCutAnywhere(t *testing.T) {
 // arena is a chain of two stages in which a hostile guest stands before a good
 // neighbour, which masks numbers, and an observer looks on behind both.
 type arena struct {
-	t        *testing.T
+	t        testing.TB
 	fault    fault
 	policy   chain.Policy
 	store    *fake.Store
@@ -233,7 +235,7 @@ const (
 	refusal    = "The service is busy."
 )
 
-func newArena(t *testing.T, f fault, policy chain.Policy) *arena {
+func newArena(t testing.TB, f fault, policy chain.Policy) *arena {
 	t.Helper()
 	a := &arena{t: t, fault: f, policy: policy, store: fake.NewStore(), log: &lockedLog{}}
 	a.begin(a.load("hostile", f.fixture, a.timeout(), f.grants...))
@@ -409,7 +411,7 @@ func (a *arena) at(hook abi.Hook, agent, text string) (r result) {
 
 // hostileCall makes the call that goes wrong, and checks what the chain makes
 // of it.
-func (a *arena) hostileCall(t *testing.T) time.Duration {
+func (a *arena) hostileCall(t testing.TB) time.Duration {
 	t.Helper()
 	a.store.Slow(a.fault.blocks)
 	defer a.store.Slow(false)
@@ -450,7 +452,7 @@ func (a *arena) hostileCall(t *testing.T) time.Duration {
 
 // goesOn checks the result of the neighbour, which is not called with large
 // leaves.
-func (a *arena) goesOn(t *testing.T, r result, want string) {
+func (a *arena) goesOn(t testing.TB, r result, want string) {
 	t.Helper()
 	if a.fault.leaf > 0 {
 		require.Nil(t, r.outcome.Subject)
@@ -461,7 +463,7 @@ func (a *arena) goesOn(t *testing.T, r result, want string) {
 }
 
 // answersInTime holds the best of several tries against the bound.
-func (a *arena) answersInTime(t *testing.T) {
+func (a *arena) answersInTime(t testing.TB) {
 	t.Helper()
 	best, bound := a.hostileCall(t), a.timeout()+10*time.Millisecond
 	for tries := 1; best > bound && tries < 10; tries++ {
@@ -471,7 +473,7 @@ func (a *arena) answersInTime(t *testing.T) {
 }
 
 // nextCallWorks calls the same stage where it does nothing wrong.
-func (a *arena) nextCallWorks(t *testing.T) {
+func (a *arena) nextCallWorks(t testing.TB) {
 	t.Helper()
 	r := a.at(abi.AfterModel, "boom", cardText)
 	require.NoError(t, r.err())
@@ -479,7 +481,7 @@ func (a *arena) nextCallWorks(t *testing.T) {
 }
 
 // besideGoodCalls does something while n others call the neighbour alone.
-func (a *arena) besideGoodCalls(t *testing.T, n int, do func()) {
+func (a *arena) besideGoodCalls(t testing.TB, n int, do func()) {
 	t.Helper()
 	beside(t, n, func() bool {
 		r := a.at(abi.BeforeModel, "good", cardText)
@@ -489,7 +491,7 @@ func (a *arena) besideGoodCalls(t *testing.T, n int, do func()) {
 
 // beside does something while n others make good calls, each of them at least
 // one before, and all of them until it is done.
-func beside(t *testing.T, n int, good func() bool, do func()) {
+func beside(t testing.TB, n int, good func() bool, do func()) {
 	t.Helper()
 	var done atomic.Bool
 	var calling, over sync.WaitGroup
@@ -531,6 +533,41 @@ func TestCasesUnderLoad(t *testing.T) {
 	}
 }
 
+// BenchmarkHostileUnderLoad measures how long after its time a guest that
+// never comes back is answered for, beside a hundred good callers, and how long
+// those wait for theirs.
+func BenchmarkHostileUnderLoad(b *testing.B) {
+	for _, f := range faults {
+		if f.cause != chain.CauseDeadline {
+			continue
+		}
+		b.Run(f.fixture, func(b *testing.B) {
+			a := newArena(b, f, chain.Open)
+			var late, good []time.Duration
+			var mu sync.Mutex
+			beside(b, 100, func() bool {
+				time.Sleep(5 * time.Millisecond)
+				r := a.at(abi.BeforeModel, "good", cardText)
+				mu.Lock()
+				defer mu.Unlock()
+				good = append(good, r.took)
+				return assert.NoError(b, r.err())
+			}, func() {
+				for b.Loop() {
+					late = append(late, a.hostileCall(b)-a.timeout())
+				}
+			})
+			for name, of := range map[string][]time.Duration{"late": late, "good": good} {
+				slices.Sort(of)
+				for _, percent := range []int{50, 99} {
+					took := of[(len(of)-1)*percent/100]
+					b.ReportMetric(float64(took.Microseconds())/1000, fmt.Sprintf("ms-%s-p%d", name, percent))
+				}
+			}
+		})
+	}
+}
+
 // footprint is what a process holds when all is quiet.
 type footprint struct{ heap, resident uint64 }
 
@@ -551,7 +588,7 @@ func (a *arena) returnsTo(before footprint) {
 	assert.Less(a.t, after.resident, before.resident+2*slack, "bytes resident, of the heap and of maps")
 }
 
-func footprintNow(t *testing.T) footprint {
+func footprintNow(t testing.TB) footprint {
 	t.Helper()
 	debug.FreeOSMemory()
 	heap, _ := inUse()
