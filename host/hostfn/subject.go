@@ -303,8 +303,8 @@ func (c *Call) Edit(op int32, pointer, value string) int32 {
 	edit := abi.Edit{Pointer: pointer}
 	switch op {
 	case int32(abi.EditAdd), int32(abi.EditReplace):
-		if !json.Valid([]byte(value)) {
-			return abi.BadArgument
+		if code := c.draft.checkJSON(value); code != abi.OK {
+			return code
 		}
 		edit.Value = []byte(value)
 	case int32(abi.EditRemove):
