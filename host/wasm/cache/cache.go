@@ -65,6 +65,8 @@ type Cache struct {
 
 type key = [sha256.Size]byte
 
+func keyOf(module []byte) key { return sha256.Sum256(module) }
+
 // New makes a cache. It does not touch the disk yet.
 func New(o Options) *Cache {
 	if o.Config == nil {
@@ -109,7 +111,7 @@ func (s Source) rewrite() (Rewritten, error) {
 // Source.Rewrite, of wazero about the module, or of the context: the disk is
 // never one.
 func (c *Cache) Compile(ctx context.Context, src Source) (*Code, error) {
-	code := c.acquire(sha256.Sum256(src.Module))
+	code := c.acquire(keyOf(src.Module))
 	if err := code.compile(ctx, src); err != nil {
 		_ = code.Close(ctx) // there is nothing in it that could fail
 		return nil, err
