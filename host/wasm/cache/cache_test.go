@@ -253,7 +253,7 @@ func TestEntriesAreBoundedInSize(t *testing.T) {
 		b.compiles(number)
 	}
 	for number := range byte(4) {
-		then := time.Now().Add(time.Duration(number-10) * time.Hour)
+		then := time.Now().Add(-time.Duration(10-number) * time.Hour)
 		require.NoError(t, os.Truncate(b.entry(number).file(notesFile), MaxSize*2/5)) // of holes, which take no room
 		require.NoError(t, os.Chtimes(string(b.entry(number)), then, then))
 	}
