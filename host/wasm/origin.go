@@ -1,0 +1,121 @@
+package wasm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// Origin is what a module says about how it was made. Any of it may be
+// missing, and none of it is proven.
+type Origin struct {
+	Languages []string // each with its version, if that is given
+	Tools     []string // too: compilers, linkers
+	Package   string   // of a Go program: its import path
+	Modules   []string // of a Go program: PATH VERSION of its own module and of those it depends on
+}
+
+// originOf reads the "producers" section, which is a convention of all
+// toolchains, and the build information of Go.
+func originOf(module []byte) Origin {
+	var o Origin
+	for id, content := range sections(module) {
+		r := reader{content}
+		if id == 0 && string(r.bytes()) == "producers" {
+			o.readProducers(r)
+		}
+	}
+	o.readGo(module)
+	return o
+}
+
+// sections gives the sections of a module as far as they are whole.
+func sections(module []byte) func(yield func(id byte, content []byte) bool) {
+	return func(yield func(byte, []byte) bool) {
+		const header = 8
+		if len(module) < header {
+			return
+		}
+		r := reader{module[header:]}
+		for len(r.rest) > 0 {
+			id := r.rest[0]
+			r.rest = r.rest[1:]
+			content := r.bytes()
+			if content == nil || !yield(id, content) {
+				return
+			}
+		}
+	}
+}
+
+// reader takes apart bytes of unknown origin. What is not there is empty, and
+// nothing follows it.
+type reader struct{ rest []byte }
+
+// uint reads a LEB128 number.
+func (r *reader) uint() uint64 {
+	n, size := binary.Uvarint(r.rest)
+	if size <= 0 {
+		r.rest = nil
+		return 0
+	}
+	r.rest = r.rest[size:]
+	return n
+}
+
+// bytes reads a length and so many bytes. nil is too few.
+func (r *reader) bytes() []byte {
+	size := r.uint()
+	if size > uint64(len(r.rest)) || r.rest == nil {
+		r.rest = nil
+		return nil
+	}
+	content := r.rest[:size:size]
+	r.rest = r.rest[size:]
+	return content
+}
+
+func (o *Origin) readProducers(r reader) {
+	for fields := r.uint(); fields > 0 && len(r.rest) > 0; fields-- {
+		field := string(r.bytes())
+		for values := r.uint(); values > 0 && len(r.rest) > 0; values-- {
+			value := strings.TrimSpace(string(r.bytes()) + " " + string(r.bytes()))
+			switch field {
+			case "language":
+				o.Languages = append(o.Languages, value)
+			case "processed-by", "sdk":
+				o.Tools = append(o.Tools, value)
+			}
+		}
+	}
+}
+
+// goMagic begins the build information in the data of a Go program. Behind it
+// stand the size of a pointer and flags; where it is written inline, the
+// version of Go and the text about modules follow at goInline.
+const (
+	goMagic  = "\xff Go buildinf:"
+	goInline = 32
+	goFlag   = 2 // inline
+)
+
+func (o *Origin) readGo(module []byte) {
+	at := bytes.Index(module, []byte(goMagic))
+	if at < 0 || len(module) < at+goInline || module[at+len(goMagic)+1]&goFlag == 0 {
+		return
+	}
+	r := reader{module[at+goInline:]}
+	if version := "Go " + string(r.bytes()); !slices.Contains(o.Languages, version) && version != "Go " {
+		o.Languages = append(o.Languages, version)
+	}
+	for line := range strings.Lines(string(r.bytes())) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		switch {
+		case fields[0] == "path" && len(fields) > 1:
+			o.Package = fields[1]
+		case (fields[0] == "mod" || fields[0] == "dep") && len(fields) > 2:
+			o.Modules = append(o.Modules, fields[1]+" "+fields[2])
+		}
+	}
+}
