@@ -86,6 +86,7 @@ func config(m *manifest.Manifest, s *manifest.Stage) (wasm.Config, error) {
 		Name: s.Spec.Name, File: filepath.Base(s.Module), Module: s.Code, Grants: s.Grants, Config: settings(s.Config), Secrets: secrets,
 		Memory: uint64(s.Memory), Pool: s.Pool, Timeout: s.Spec.Timeout,
 		Shadow: s.Spec.Mode == chain.Shadow, Local: s.Spec.OnStore == chain.Local, Output: s.Output,
+		Shared: s.Isolation == manifest.IsolationNone,
 	}, err
 }
 

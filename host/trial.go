@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/hookhost/hookhost/abi"
@@ -15,31 +16,39 @@ import (
 // run of its own.
 type Trial struct {
 	Hooks  abi.HookSet
-	Memory uint64 // bytes, after it started
-	Used   uint64 // bytes, after all hooks
-	Steps  []chain.Step
+	Visits []Visit
+}
+
+// Visit is one call of a module at a hook.
+type Visit struct {
+	chain.Step
+	Fuel   int64  // a measure of the instructions: the same for the same call, whatever the machine does
+	Memory uint64 // bytes of the guest's memory behind it
 }
 
 // try runs a stage and closes it.
 func (h *Host) try(ctx context.Context, spec chain.Spec, stage *wasm.Stage) (*Trial, error) {
 	spec.Apps, spec.Agents, spec.Tools, spec.Models = nil, nil, nil, nil // the events are of none that is meant
-	t := &Trial{Hooks: stage.Hooks(), Memory: stage.Held()}
-	steps := make(map[abi.Hook]chain.Step)
-	only, err := chain.New("trial", 0, chain.Entry{Spec: spec, Stage: stage})
+	t := &Trial{Hooks: stage.Hooks()}
+	observed := &wasm.Observed{Stage: stage}
+	only, err := chain.New("trial", 0, chain.Entry{Spec: spec, Stage: observed})
 	if err != nil {
 		return nil, errors.Join(err, stage.Close(ctx))
 	}
-	ledger := chain.NewLedger(only, impatient{}, chain.Tracer{Step: func(s chain.Step) { steps[s.Hook] = s }})
+	visits := make(map[abi.Hook]Visit)
+	ledger := chain.NewLedger(only, impatient{}, chain.Tracer{Step: func(s chain.Step) {
+		visits[s.Hook] = Visit{s, observed.Fuel, observed.Memory}
+	}})
 	for _, hook := range abi.Hooks() {
-		if only.Wants(hook) {
-			clear(steps)
-			visit(ctx, ledger, hook)
-			if step, called := steps[hook]; called {
-				t.Steps = append(t.Steps, step)
-			}
+		if !only.Wants(hook) {
+			continue
+		}
+		clear(visits)
+		visit(ctx, ledger, hook)
+		if v, called := visits[hook]; called {
+			t.Visits = append(t.Visits, v)
 		}
 	}
-	t.Used = stage.Held()
 	return t, ledger.Close(ctx).Retire(ctx)
 }
 
@@ -107,6 +116,9 @@ func event(hook abi.Hook) *abi.Event {
 	if value != nil {
 		ev.Subject = document(value, kindOf(hook))
 	}
+	if hook == abi.OnModelChunk {
+		ev.Flags = abi.Partial
+	}
 	if abi.Allowed(hook, abi.Respond) {
 		ev.Decode = func(a abi.Answer) (abi.Subject, error) {
 			return document(words("model", a.Text), abi.LeafText), nil
@@ -127,10 +139,14 @@ func kindOf(hook abi.Hook) abi.LeafKind {
 	return abi.LeafText
 }
 
-// document is a subject of which every text is a leaf.
+// document is a subject with a leaf for each text of a content, or for all that
+// stands in a value of another kind.
 func document(value map[string]any, kind abi.LeafKind) abi.Subject {
 	return subject.New(value, func(v any, emit func(abi.Leaf)) {
 		subject.Scalars(v, "", func(pointer, text string, number bool) {
+			if kind == abi.LeafText && !strings.HasSuffix(pointer, "/text") {
+				return
+			}
 			emit(abi.Leaf{Kind: kind, Pointer: pointer, Text: text, Number: number, ReadOnly: kind == abi.LeafError})
 		})
 	})

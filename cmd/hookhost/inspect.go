@@ -76,6 +76,7 @@ type inspection struct {
 	Imports  []importLine     `json:"imports"`
 	Exports  []string         `json:"exports"`
 	Memory   memoryLine       `json:"memory"`
+	Unheld   []string         `json:"unheld,omitempty"`
 	Trial    []trialLine      `json:"trial"`
 	Problem  string           `json:"problem,omitempty"`
 	Stages   []inspectedStage `json:"stages,omitempty"`
@@ -100,8 +101,7 @@ type importLine struct {
 type memoryLine struct {
 	Initial uint64 `json:"initial"`
 	Maximum uint64 `json:"maximum,omitempty"`
-	Started uint64 `json:"started,omitempty"`
-	Used    uint64 `json:"used,omitempty"`
+	Used    uint64 `json:"used,omitempty"` // at most, in the trial
 }
 
 type trialLine struct {
@@ -109,6 +109,8 @@ type trialLine struct {
 	Verdict string  `json:"verdict"`
 	Detail  string  `json:"detail,omitempty"`
 	TookMS  float64 `json:"took_ms"`
+	Fuel    int64   `json:"fuel"`
+	Memory  uint64  `json:"memory"` // bytes behind it
 }
 
 type inspectedStage struct {
@@ -123,7 +125,7 @@ type inspectedStage struct {
 func newInspection(file string, in *host.Inspection) *inspection {
 	i := &inspection{
 		File: file, Size: in.Size, SHA256: in.SHA256, ABI: in.ABI, Origin: origin(in.Origin), Hooks: []string{},
-		Imports: []importLine{}, Exports: in.Exports, Memory: memoryLine{Initial: in.Memory, Maximum: in.MaxMemory},
+		Imports: []importLine{}, Exports: in.Exports, Unheld: in.Unheld, Memory: memoryLine{Initial: in.Memory, Maximum: in.MaxMemory},
 		Trial: []trialLine{}, Paste: paste(file, in.Info),
 	}
 	for _, imported := range in.Imports {
@@ -135,10 +137,10 @@ func newInspection(file string, in *host.Inspection) *inspection {
 				i.Hooks = append(i.Hooks, hook.String())
 			}
 		}
-		i.Memory.Started, i.Memory.Used = in.Trial.Memory, in.Trial.Used
-		for _, step := range in.Trial.Steps {
-			l := group{step, 1}.line()
-			i.Trial = append(i.Trial, trialLine{Hook: l.Hook, Verdict: l.Verdict, Detail: l.Detail, TookMS: l.TookMS})
+		for _, visit := range in.Trial.Visits {
+			l := group{visit.Step, 1}.line()
+			i.Trial = append(i.Trial, trialLine{l.Hook, l.Verdict, l.Detail, l.TookMS, visit.Fuel, visit.Memory})
+			i.Memory.Used = max(i.Memory.Used, visit.Memory)
 		}
 	}
 	if in.Problem != nil {
@@ -184,6 +186,9 @@ func paste(file string, info wasm.Info) string {
 	text := fmt.Sprintf("[stage.%s]\nmodule = %q\nsha256 = %q\nrole = %q\n", stageName(name), file, info.SHA256, info.Role)
 	if len(grants) > 0 {
 		text += "grants = [" + strings.Join(grants, ", ") + "]\n"
+	}
+	if len(info.Unheld) > 0 {
+		text += fmt.Sprintf("isolation = %q\n", manifest.IsolationNone)
 	}
 	return text
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -27,10 +28,16 @@ func (i *inspection) print(w io.Writer) {
 		say("runs once at each hook")
 	}
 	for _, l := range i.Trial {
-		say("  %-15s %-9s %7.2f ms  %s", l.Hook, l.Verdict, l.TookMS, l.Detail)
+		say("  %-15s %-9s %7.2f ms %10d fuel  %s", l.Hook, l.Verdict, l.TookMS, l.Fuel, l.Detail)
+	}
+	if len(i.Unheld) > 0 {
+		say("keeps state that no reset puts back")
+	}
+	for _, use := range i.Unheld {
+		say("  %s", use)
 	}
 	if i.Problem != "" && len(i.Stages) == 0 {
-		say("does not start without a manifest")
+		say("%s", map[bool]string{true: "no host takes it", false: "does not start without a manifest"}[i.hopeless])
 		fmt.Fprintln(w, " ", indented(i.Problem))
 	}
 	for _, s := range i.Stages {
@@ -39,11 +46,11 @@ func (i *inspection) print(w io.Writer) {
 	fmt.Fprintf(w, "\n%s", visibleLines(i.Paste))
 }
 
-// sayImports puts those of one module on a line, with the grant that they
-// need, which is one and the same.
+// sayImports puts those of one module on a line, with the grants that they
+// need.
 func (i *inspection) sayImports(say func(string, ...any)) {
 	var modules []string
-	names, grants := map[string][]string{}, map[string]string{}
+	names, grants := map[string][]string{}, map[string][]string{}
 	for _, imported := range i.Imports {
 		dot := strings.LastIndexByte(imported.Name, '.')
 		module, name := imported.Name[:dot], imported.Name[dot+1:]
@@ -51,12 +58,14 @@ func (i *inspection) sayImports(say func(string, ...any)) {
 			modules = append(modules, module)
 		}
 		names[module] = append(names[module], name)
-		grants[module] = imported.Grant
+		if imported.Grant != "" && !slices.Contains(grants[module], imported.Grant) {
+			grants[module] = append(grants[module], imported.Grant)
+		}
 	}
 	for _, module := range modules {
 		needs := ""
-		if grants[module] != "" {
-			needs = ": needs " + grants[module]
+		if len(grants[module]) > 0 {
+			needs = ": needs " + strings.Join(grants[module], ", ")
 		}
 		say("  %s%s", module, needs)
 		say("    %s", strings.Join(names[module], ", "))
@@ -96,11 +105,8 @@ func (o origin) String() string {
 
 func (m memoryLine) String() string {
 	parts := []string{size(m.Initial) + " to begin with"}
-	if m.Started > 0 {
-		parts = append(parts, size(m.Started)+" when started")
-	}
-	if m.Used > m.Started {
-		parts = append(parts, size(m.Used)+" after the hooks below")
+	if m.Used > 0 {
+		parts = append(parts, size(m.Used)+" in the runs below")
 	}
 	if m.Maximum > 0 {
 		parts = append(parts, size(m.Maximum)+" at most")

@@ -17,7 +17,7 @@ import (
 
 	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/abi/golden"
-	"github.com/hookhost/hookhost/abi/guest"
+	sdk "github.com/hookhost/hookhost/abi/guest"
 	"github.com/hookhost/hookhost/host/hostfn"
 	"github.com/hookhost/hookhost/host/internal/fake"
 	"github.com/hookhost/hookhost/store"
@@ -26,7 +26,7 @@ import (
 )
 
 // What a native guest calls and what a compiled one imports is one thing.
-var _ guest.Host = (*hostfn.Call)(nil)
+var _ sdk.Host = (*hostfn.Call)(nil)
 
 // TestGoldenCompiled runs the golden cases, which abi/golden runs natively,
 // through the guest as it is compiled for the sandbox.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -27,6 +29,7 @@ type Info struct {
 	Exports   []string   // NAME with the signature
 	Grants    []string   // what a stage of this module has to be granted, in its general form
 	Role      chain.Role // the least that does what its imports are for; a guest that only waits imports nothing for it
+	Unheld    []string   // state that an instance cannot be reset from, so that only isolation = "none" takes the module
 	Memory    uint64     // bytes to begin with
 	MaxMemory uint64     // bytes that it may grow to by its own word; 0 where it does not say
 }
@@ -50,7 +53,18 @@ func (r *Runtime) Inspect(ctx context.Context, name string, module []byte) (info
 	info = Info{Size: len(module), SHA256: hex.EncodeToString(sum[:]), Origin: originOf(module), Role: chain.Observer}
 	info.readImports(code.Module)
 	info.readExports(code.Module)
-	return info, nil
+	return info, info.readNotes(code.Notes)
+}
+
+func (info *Info) readNotes(text []byte) error {
+	var notes notes
+	if err := json.Unmarshal(text, &notes); err != nil {
+		return fmt.Errorf("notes on the compiled module: %w", err)
+	}
+	for _, use := range notes.Unheld {
+		info.Unheld = append(info.Unheld, fmt.Sprintf("%s in function %d, at byte %#x", use.What, use.Function, use.Offset))
+	}
+	return nil
 }
 
 func (info *Info) readImports(m wazero.CompiledModule) {
@@ -67,13 +81,24 @@ func (info *Info) readImports(m wazero.CompiledModule) {
 		imported := Import{Name: from + "." + name, Signature: signatureOf(f).String()}
 		function := table[imported.Name]
 		if function.Grant != "" {
-			imported.Grant = grantForms[function.Grant]
+			imported.Grant = grantFor(function.Import)
 			needs[imported.Grant] = true
 		}
 		info.Imports = append(info.Imports, imported)
 		info.Role = max(info.Role, roleFor(function.Import))
 	}
 	info.Grants = slices.Sorted(maps.Keys(needs))
+}
+
+// grantFor is what a function needs, with NAME where the manifest names one.
+func grantFor(f abi.Import) string {
+	switch {
+	case f.Grant != "usage":
+		return grantForms[f.Grant]
+	case f.Name == "sum":
+		return "usage:read"
+	}
+	return "usage:write"
 }
 
 // roleFor is the least role in which a function is of use.
@@ -124,12 +149,18 @@ func Hopeless(err error) bool {
 		func(fault error) bool { return errors.Is(err, fault) })
 }
 
-// Held is the memory of the stage's instances that are not at work, in bytes.
-func (s *Stage) Held() (bytes uint64) {
-	s.pool.mu.Lock()
-	defer s.pool.mu.Unlock()
-	for _, in := range s.pool.idle {
-		bytes += uint64(in.(*plain).module.Memory().Size())
-	}
-	return bytes
+// Observed is a stage that tells what its last call used. It serves one call
+// at a time.
+type Observed struct {
+	*Stage
+	Fuel   int64  // a measure of the instructions, see package meter
+	Memory uint64 // bytes of the guest's memory
+}
+
+// Call is that of the stage.
+func (o *Observed) Call(ctx context.Context, ev *abi.Event) (abi.Verdict, error) {
+	return o.Stage.call(ctx, ev, func(in instance) {
+		g := in.(*guest)
+		o.Fuel, o.Memory = g.budget.fuel, uint64(g.module.Memory().Size())
+	})
 }

@@ -112,9 +112,14 @@ func TestOneModuleServesSeveralStages(t *testing.T) {
 	require.Equal(t, 1, b.runtime.cache.InUse(), "compiled once")
 
 	sizeAfterGrowing := func(s *Stage) uint32 {
-		_, err := s.Call(t.Context(), event("a"))
+		ctx, cancel := context.WithTimeout(t.Context(), s.cfg.Timeout)
+		defer cancel()
+		in, err := s.pool.get(ctx)
 		require.NoError(t, err)
-		return s.pool.idle[0].(*plain).module.Memory().Size()
+		defer s.pool.put(in)
+		_, err = in.call(ctx, s.services.NewCall(ctx, &s.facts, event("a")))
+		require.NoError(t, err)
+		return in.(*guest).module.Memory().Size()
 	}
 	assert.LessOrEqual(t, sizeAfterGrowing(small), uint32(4<<20))
 	require.NoError(t, small.Close(t.Context()))

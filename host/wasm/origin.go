@@ -3,7 +3,6 @@ package wasm
 import (
 	"bytes"
 	"encoding/binary"
-	"slices"
 	"strings"
 )
 
@@ -91,25 +90,20 @@ func (o *Origin) readProducers(r reader) {
 	}
 }
 
-// goMagic begins the build information in the data of a Go program. Behind it
-// stand the size of a pointer and flags; where it is written inline, the
-// version of Go and the text about modules follow at goInline.
-const (
-	goMagic  = "\xff Go buildinf:"
-	goInline = 32
-	goFlag   = 2 // inline
+// goInfoBegin and goInfoEnd stand around the text about packages and modules
+// in the data of a Go program.
+var (
+	goInfoBegin = []byte("\x30\x77\xaf\x0c\x92\x74\x08\x02\x41\xe1\xc1\x07\xe6\xd6\x18\xe6")
+	goInfoEnd   = []byte("\xf9\x32\x43\x31\x86\x18\x20\x72\x00\x82\x42\x10\x41\x16\xd8\xf2")
 )
 
 func (o *Origin) readGo(module []byte) {
-	at := bytes.Index(module, []byte(goMagic))
-	if at < 0 || len(module) < at+goInline || module[at+len(goMagic)+1]&goFlag == 0 {
+	_, text, _ := bytes.Cut(module, goInfoBegin)
+	text, _, whole := bytes.Cut(text, goInfoEnd)
+	if !whole {
 		return
 	}
-	r := reader{module[at+goInline:]}
-	if version := "Go " + string(r.bytes()); !slices.Contains(o.Languages, version) && version != "Go " {
-		o.Languages = append(o.Languages, version)
-	}
-	for line := range strings.Lines(string(r.bytes())) {
+	for line := range strings.Lines(string(text)) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		switch {
 		case fields[0] == "path" && len(fields) > 1:

@@ -4,6 +4,8 @@ package wasm
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -13,13 +15,18 @@ import (
 	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/host/hostfn"
 	"github.com/hookhost/hookhost/host/wasm/cache"
+	"github.com/hookhost/hookhost/host/wasm/image"
+	"github.com/hookhost/hookhost/host/wasm/meter"
 )
 
 // Runtime loads modules and compiles them, each once however many stages it
 // serves.
 type Runtime struct {
-	log   *slog.Logger
-	cache *cache.Cache
+	log     *slog.Logger
+	cache   *cache.Cache
+	metrics *metrics
+	// newMemory makes the memory of a stage's first instance.
+	newMemory func(limit uint64) (*image.Memory, error)
 }
 
 // Options say how a runtime works. The zero value keeps compiled modules in
@@ -40,10 +47,11 @@ func New(o Options) *Runtime {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Runtime{log: o.Log, cache: cache.New(cache.Options{
-		Dir: o.CacheDir, Version: "0", Log: o.Log, Slow: o.Compiling,
-		Config: wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithDebugInfoEnabled(false),
-	})}
+	compiled := cache.New(cache.Options{
+		Dir: o.CacheDir, Version: meter.Version, Log: o.Log, Slow: o.Compiling,
+		Config: wazero.NewRuntimeConfig().WithDebugInfoEnabled(false),
+	})
+	return &Runtime{log: o.Log, cache: compiled, metrics: newMetrics(o.Log), newMemory: image.New}
 }
 
 // Config is one stage as the manifest has it.
@@ -60,6 +68,9 @@ type Config struct {
 	Shadow  bool
 	Local   bool // limits go on in this process while the store is away
 	Output  bool // what the guest logs and prints is written to the log
+	// Shared lets a call find what the calls before it left in the guest's
+	// memory. Otherwise an instance is put back to its image after each call.
+	Shared bool
 }
 
 func (c Config) withDefaults() Config {
@@ -94,13 +105,16 @@ func (r *Runtime) load(ctx context.Context, cfg Config, services *hostfn.Service
 	if err != nil {
 		return nil, err
 	}
-	s := newStage(cfg, services, r.log, code)
+	s, err := r.newStage(cfg, services, code)
+	if err != nil {
+		return nil, errors.Join(err, code.Close(ctx))
+	}
 	defer func() {
 		if err != nil {
 			_ = s.Close(ctx)
 		}
 	}()
-	if err := s.check(ctx); err != nil {
+	if err := s.check(); err != nil {
 		return nil, err
 	}
 	if err := code.Link(func() error { return s.linkHost(ctx) }); err != nil {
@@ -117,7 +131,7 @@ func (r *Runtime) compile(ctx context.Context, name string, module []byte) (*cac
 	if err := checkMagic(module); err != nil {
 		return nil, err
 	}
-	code, err := r.cache.Compile(ctx, cache.Source{Name: name, Module: module})
+	code, err := r.cache.Compile(ctx, cache.Source{Name: name, Module: module, Rewrite: rewrite})
 	switch {
 	case err == nil:
 		return code, nil
@@ -125,4 +139,20 @@ func (r *Runtime) compile(ctx context.Context, name string, module []byte) (*cac
 		return nil, ctx.Err()
 	}
 	return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+}
+
+// notes are what is kept of a rewritten module beside its code.
+type notes struct {
+	Globals []string    // that an image holds
+	Unheld  []meter.Use // of state that it does not
+}
+
+// rewrite makes a module one that can be stopped and put back.
+func rewrite(module []byte) (cache.Rewritten, error) {
+	r, err := meter.Rewrite(module)
+	if err != nil {
+		return cache.Rewritten{}, err
+	}
+	kept, err := json.Marshal(notes{r.Globals, r.Unheld})
+	return cache.Rewritten{Module: r.Module, Notes: kept}, err
 }
