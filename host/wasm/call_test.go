@@ -265,7 +265,7 @@ func TestGuestInCMasks(t *testing.T) {
 		{Kind: abi.LeafText, Pointer: "/content/parts/0/text", Text: "nothing here"},
 		{Kind: abi.LeafText, Pointer: "/content/parts/1/text", Text: "é 12 and 345"},
 	}}
-	v, err := b.stage.Call(t.Context(), ev)
+	v, err := b.send(ev)
 	require.NoError(t, err)
 	assert.Equal(t, abi.Verdict{Kind: abi.Amend, Edits: []abi.Edit{
 		{Op: abi.EditSplice, Pointer: "/content/parts/1/text", Start: 3, End: 5, Text: "[number]"},

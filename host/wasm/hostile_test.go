@@ -526,7 +526,7 @@ func TestCasesUnderLoad(t *testing.T) {
 			want := abi.Verdict{Kind: abi.Amend, Edits: []abi.Edit{{Op: abi.EditSplice, Pointer: "/a", Start: 5, End: 9, Text: "[number]"}}}
 			beside(t, 100, func() bool {
 				time.Sleep(5 * time.Millisecond) // callers, and not the only ones
-				v, err := neighbour.stage.Call(t.Context(), ev)
+				v, err := neighbour.send(ev)
 				return assert.NoError(t, err) && assert.Equal(t, want, v)
 			}, func() { test(t) })
 		})

@@ -124,10 +124,12 @@ func event(agent string) *abi.Event {
 	}
 }
 
-// call gives the verdict without its fuel, which is another with every build of
+func (b *bench) call(agent string) (abi.Verdict, error) { return b.send(event(agent)) }
+
+// send gives the verdict without its fuel, which is another with every build of
 // a guest.
-func (b *bench) call(agent string) (abi.Verdict, error) {
-	v, err := b.stage.Call(b.t.Context(), event(agent))
+func (b *bench) send(ev *abi.Event) (abi.Verdict, error) {
+	v, err := b.stage.Call(b.t.Context(), ev)
 	assert.Positive(b.t, v.Fuel)
 	v.Fuel = 0
 	return v, err
