@@ -36,6 +36,7 @@ type module struct {
 	// loop, without the loops in it.
 	regions []uint32 // costs
 	edits   []edit
+	labels  []uint32 // of tables that are edited
 	unheld  []Use
 	dropped map[uint32]bool // passive data segments that the guest may drop
 	inits   []initUse       // memory.init of passive segments
