@@ -72,6 +72,16 @@ func TestLoopEndsInTime(t *testing.T) {
 	assert.Less(t, time.Since(begin), 5*time.Second)
 }
 
+func TestFuelIsToldWhateverBecameOfTheCall(t *testing.T) {
+	v, err := newBench(t, "mask_c").loads().stage.Call(t.Context(), event("a"))
+	require.NoError(t, err)
+	assert.Positive(t, v.Fuel)
+
+	v, err = newBench(t, "loop").within(50*time.Millisecond).loads().stage.Call(t.Context(), event("a"))
+	require.ErrorIs(t, err, ErrDeadline)
+	assert.Greater(t, v.Fuel, int64(100_000))
+}
+
 func TestCallerWhoGoesAwayIsNotADeadline(t *testing.T) {
 	b := newBench(t, "loop").loads()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hookhost/hookhost/abi"
@@ -130,7 +129,6 @@ func (b *bench) call(agent string) (abi.Verdict, error) { return b.send(event(ag
 // a guest.
 func (b *bench) send(ev *abi.Event) (abi.Verdict, error) {
 	v, err := b.stage.Call(b.t.Context(), ev)
-	assert.Positive(b.t, v.Fuel)
 	v.Fuel = 0
 	return v, err
 }
