@@ -1,6 +1,9 @@
 package subject
 
-import "reflect"
+import (
+	"reflect"
+	"sync"
+)
 
 // maxDepth is how deep fits looks. JSON that is deeper is found out by making
 // it.
@@ -18,8 +21,8 @@ func fits(v reflect.Value, left *int, depth int) bool {
 	case reflect.Interface, reflect.Pointer:
 		return fits(v.Elem(), left, depth-1)
 	case reflect.Struct:
-		for _, f := range tableOf(v.Type()) {
-			if at, err := v.FieldByIndexErr(f.index); err == nil && !fits(at, left, depth-1) {
+		for _, index := range textsOf(v.Type()) {
+			if at, err := v.FieldByIndexErr(index); err == nil && !fits(at, left, depth-1) {
 				return false
 			}
 		}
@@ -41,4 +44,22 @@ func fits(v reflect.Value, left *int, depth int) bool {
 		}
 	}
 	return *left >= 0
+}
+
+var texts sync.Map // reflect.Type -> [][]int
+
+// textsOf finds the fields of a struct that JSON knows and that may hold text.
+func textsOf(t reflect.Type) [][]int {
+	if known, ok := texts.Load(t); ok {
+		return known.([][]int)
+	}
+	var list [][]int
+	for _, f := range tableOf(t) {
+		switch t.FieldByIndex(f.index).Type.Kind() {
+		case reflect.String, reflect.Interface, reflect.Pointer, reflect.Struct, reflect.Map, reflect.Slice, reflect.Array:
+			list = append(list, f.index)
+		}
+	}
+	known, _ := texts.LoadOrStore(t, list)
+	return known.([][]int)
 }
