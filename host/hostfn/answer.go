@@ -14,7 +14,7 @@ func (c *Call) Answer(kind int32, value string) int32 {
 	case kind == abi.AnswerText && value != "":
 		answer.Text = value
 	case kind == abi.AnswerJSON:
-		if code := c.draft.checkJSON(value); code != abi.OK {
+		if code := c.checkJSON(value); code != abi.OK {
 			return code
 		}
 		answer.JSON = []byte(value)

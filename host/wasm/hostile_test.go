@@ -60,6 +60,7 @@ var faults = []fault{
 	{fixture: "log_flood", cause: chain.CauseDeadline, timeout: short},
 	{fixture: "large_reads", cause: chain.CauseDeadline, timeout: short, leaf: 3 << 20},
 	{fixture: "large_gets", cause: chain.CauseDeadline, timeout: short, leaf: 3 << 20},
+	{fixture: "large_gets", cause: chain.CauseDeadline, timeout: short, leaf: 64 << 20},
 	{fixture: "large_hashes", cause: chain.CauseDeadline, timeout: short, grants: []string{"secret:pii"}},
 	{fixture: "large_edits", cause: chain.CauseDeadline, timeout: short},
 
