@@ -19,7 +19,7 @@ func TestInspect(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, Info{
 		Size:   157,
-		SHA256: "8d5d77a6a6e05ef2b8d8fd0ff2ee3af5ff4ba0d7a7dcdd5ed3ab0f25cf17d88d",
+		SHA256: "a628ea4f4d2786d4a06d1ad880ae2ffaa4a0ae8aa028da640b127f9c0f73525d",
 		ABI:    1,
 		Imports: []Import{
 			{"hookhost_limit.take", "(i32, i32, i64, i32, i32) -> (i32)", "limit:NAME"},
@@ -59,7 +59,12 @@ func TestOriginIsWhatTheModuleSays(t *testing.T) {
 	assert.Equal(t, "github.com/hookhost/hookhost/abi/golden/guest", o.Package)
 	assert.Contains(t, o.Modules[0], "github.com/hookhost/hookhost ")
 
-	assert.Contains(t, originOf(fixture(t, "mask_c")).Tools[0], "clang")
+	producers := "\x09producers\x02\x08language\x01\x03C11\x00\x0cprocessed-by\x02\x05clang\x0419.1\x03lld\x00"
+	module := slices.Concat(fixture(t, "continue"), []byte{0, byte(len(producers))}, []byte(producers))
+	assert.Equal(t, Origin{Languages: []string{"C11"}, Tools: []string{"clang 19.1", "lld"}}, originOf(module))
+	for cut := range len(producers) {
+		originOf(module[:len(module)-cut])
+	}
 	assert.Zero(t, originOf(fixture(t, "continue")))
 	assert.Zero(t, originOf(nil))
 }
