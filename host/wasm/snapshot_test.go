@@ -87,6 +87,7 @@ func TestSnapshotHasNothingOfTheCallsBefore(t *testing.T) {
 					in, err := b.stage.pool.get(t.Context()) // so that every instance serves one
 					require.NoError(t, err)
 					calls.Go(func() {
+						defer b.stage.pool.put(in)
 						ctx, cancel := context.WithTimeout(t.Context(), b.cfg.Timeout)
 						defer cancel()
 						if tt.cause == chain.CauseCancelled {
@@ -100,7 +101,6 @@ func TestSnapshotHasNothingOfTheCallsBefore(t *testing.T) {
 						}
 						memory, _ := in.(*guest).module.Memory().Read(0, in.(*guest).module.Memory().Size())
 						assert.GreaterOrEqual(t, bytes.Count(memory, []byte(secret)), 4, "it was there")
-						b.stage.pool.put(in)
 					})
 				}
 				calls.Wait()
