@@ -63,6 +63,7 @@ func (s *Stage) Call(caller context.Context, ev *abi.Event) (v abi.Verdict, err 
 	defer s.pool.put(in)
 	c := s.services.NewCall(ctx, &s.facts, ev)
 	packed, err := in.call(ctx, c)
+	chain.Burned(caller, in.burned())
 	if err != nil {
 		return abi.Verdict{}, err
 	}
