@@ -315,6 +315,10 @@ func (e *emitter) edited(out []byte, f *function, edit *edit) []byte {
 			return append(out, opEnd)
 		}
 		return append(out, opEnd, opEnd)
+	case editLatched:
+		return e.latchedHeader(out, original)
+	case editLatchedEnd:
+		return e.latchedEnd(out, e.regions[edit.region])
 	case editBranch:
 		if e.omit.fuel {
 			return append(out, original...)
@@ -395,6 +399,35 @@ func (e *emitter) loopHeader(out, header []byte, cost uint32) []byte {
 	out = appendU32(append(out, opGlobalGet), e.fuel())
 	out = appendSigned(append(out, opI64Const), int64(max(cost, 1)))
 	return appendU32(append(out, opI64Sub, opGlobalSet), e.fuel())
+}
+
+// latchedHeader puts blocks around and into a loop: one to leave it by, the loop
+// that goes on after a refill, the loop itself, the block whose end is where it
+// goes back, and one of the loop's own type, by which the engine sees that the
+// body leaves what it should.
+func (e *emitter) latchedHeader(out, header []byte) []byte {
+	if e.omit.fuel {
+		return append(out, header...)
+	}
+	out = append(append(out, opBlock), header[1:]...)
+	out = append(append(out, header...), header...)
+	out = append(out, opBlock, typeEmpty, opBlock)
+	return append(out, header[1:]...)
+}
+
+// latchedEnd leaves the loop, and charges for what goes back.
+func (e *emitter) latchedEnd(out []byte, cost uint32) []byte {
+	if e.omit.fuel {
+		return append(out, opEnd)
+	}
+	out = append(out, opEnd, opBr, 3, opEnd)
+	out = appendU32(append(out, opGlobalGet), e.fuel())
+	out = appendSigned(append(out, opI64Const), int64(max(cost, 1)))
+	out = appendU32(append(out, opI64Sub, opGlobalSet), e.fuel())
+	out = appendU32(append(out, opGlobalGet), e.fuel())
+	out = append(out, opI64Const, 0, opI64GeS, opBrIf, 0)
+	out = appendU32(append(out, opCall), e.helper(helperKey{kind: helpRefill}))
+	return append(out, opBr, 1, opEnd, opEnd, opEnd)
 }
 
 // charged sets the fuel to what is on the operand stack.
