@@ -481,6 +481,9 @@ func (m *module) parseDataCount() {
 }
 
 func (m *module) parseData() {
+	if r := m.sections[sectionData]; r.in != nil {
+		m.data = make([]segment, 0, r.count())
+	}
 	m.vector(sectionData, func(r *reader) {
 		var s segment
 		at := r.at
@@ -513,6 +516,8 @@ func (m *module) parseData() {
 
 func (m *module) parseCode() {
 	next := int(m.imports.functions)
+	size := len(m.sections[sectionCode].in) - m.sections[sectionCode].at
+	m.edits = make([]edit, 0, size/10) // what Go's compiler makes needs a little less
 	s := scan{module: m}
 	m.vector(sectionCode, func(r *reader) {
 		body := r.limit(r.u32())

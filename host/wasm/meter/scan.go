@@ -62,6 +62,7 @@ type scan struct {
 	cost     uint32 // of the region, not yet added to it
 	height   int32  // of the operand stack; an estimate where code cannot be reached
 	deepest  int32
+	calls    uint32 // the engine has room for each value that outlives one of them
 	vectors  bool
 	straight bool  // nothing yet but what is always come to
 	constant int64 // what the last instruction, an i32.const, pushed, or -1
@@ -98,7 +99,7 @@ func (s *scan) function(index uint32, body reader) {
 
 	f.edits[0] = uint32(len(s.edits))
 	f.entry = s.newRegion()
-	s.region, s.cost, s.height, s.deepest, s.vectors, s.straight = f.entry, 0, 0, 0, false, true
+	s.region, s.cost, s.height, s.deepest, s.calls, s.vectors, s.straight = f.entry, 0, 0, 0, 0, false, true
 	s.frames = append(s.frames[:0], frame{results: int32(t.results), region: f.entry})
 	s.instructions()
 	s.regions[f.entry] += s.cost
@@ -109,7 +110,7 @@ func (s *scan) function(index uint32, body reader) {
 	if s.vectors {
 		s.deepest *= 2
 	}
-	f.frame = 1 + (locals+uint32(s.deepest))/8
+	f.frame = 1 + (locals+uint32(s.deepest)+s.calls)/8
 }
 
 // locals reads the declarations of locals and counts, parameters included,
@@ -436,7 +437,9 @@ func (s *scan) blockType() (params, results uint32) {
 	return s.types[i].params, s.types[i].results
 }
 
+// signature is that of a call.
 func (s *scan) signature(typ uint32) {
+	s.calls++
 	s.height += int32(s.types[typ].results) - int32(s.types[typ].params)
 }
 

@@ -3,6 +3,7 @@ package meter
 import (
 	"os"
 	"slices"
+	"sort"
 	"strings"
 	"testing"
 
@@ -97,4 +98,31 @@ func fixture(t testing.TB, name string) []byte {
 	module, err := os.ReadFile("testdata/" + name + ".wasm")
 	require.NoError(t, err)
 	return module
+}
+
+// TestDepthIsOfNativeStack: what a call may use of the depth bounds what it
+// uses of the engine's stack, in frames of any kind.
+func TestDepthIsOfNativeStack(t *testing.T) {
+	const (
+		ceiling = 50_000_000 // bytes, of the engine's stack
+		bound   = 16 << 20
+	)
+	shapes := fixture(t, "shapes")
+	metered := instantiated(t, shapes, endless(), omission{})
+	native := instantiated(t, shapes, endless(), omission{depth: true})
+	most := func(m api.Module, name string) int {
+		return sort.Search(2_000_000, func(n int) bool {
+			enough(m)
+			_, err := m.ExportedFunction(name).Call(t.Context(), uint64(n))
+			return err != nil
+		})
+	}
+	for _, name := range functions(metered) {
+		if strings.HasPrefix(name, "depth_") {
+			calls, frame := most(metered, name), ceiling/most(native, name)
+			t.Logf("%s: %d calls of %d bytes", name, calls, frame)
+			assert.Greater(t, calls, 2000, name)
+			assert.Less(t, calls*frame, bound, name)
+		}
+	}
 }
