@@ -66,6 +66,17 @@ lint: ## format, vet, staticcheck and a tidy go.mod
 	$(GO) mod tidy -diff
 	cd bench && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff
 
+FUZZTIME ?= 1m
+
+.PHONY: fuzz
+fuzz: guests ## every fuzzer for a while: make fuzz FUZZTIME=10m
+	@for package in $$(grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
+		for fuzzer in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' $$package/*_test.go); do \
+			echo "fuzzing $$package $$fuzzer for $(FUZZTIME)"; \
+			$(GO) test $$package -run '^$$' -fuzz "^$$fuzzer\$$" -fuzztime $(FUZZTIME) || exit 1; \
+		done; \
+	done
+
 .PHONY: bench
 bench: guests ## what the limits cost on a real Redis, beside peers; fails when a goal is missed
 	@cd bench && $(GO) run . $(BENCH)

@@ -31,6 +31,7 @@ type Verdict struct {
 	Answer Answer        // with Respond
 	Wait   time.Duration // with Wait, more than zero
 	Notes  []Note        // for the trace
+	Fuel   int64         // for the trace: what the guest burned; 0 of a native stage
 
 	// Commit, with Amend, makes the changes that are not of the subject, such
 	// as of the session's state. The chain calls it once when it takes the

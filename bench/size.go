@@ -15,7 +15,9 @@ import (
 
 const (
 	smallStore       = 1000
-	decisionsOfRound = 4000
+	warmUp           = 4000
+	decisionsOfRound = 500
+	pairsOfRound     = 8 // so that a disturbance meets both
 )
 
 // measureSize compares decisions in a store of few users with the same in one
@@ -23,10 +25,10 @@ const (
 func measureSize(l *lab, s settings) []figure {
 	large, small := newPopulation(l, s.users), newPopulation(l, smallStore)
 	for _, p := range []*population{large, small} {
-		p.decide(decisionsOfRound)
+		p.decide(warmUp)
 	}
 	var wall, server rounds
-	for range s.rounds {
+	for range s.rounds * pairsOfRound {
 		a, aServer := large.decide(decisionsOfRound)
 		b, bServer := small.decide(decisionsOfRound)
 		wall.add(a, b)

@@ -17,7 +17,8 @@ func (r *Run) invoke(ctx context.Context, e *entry, ev *abi.Event, step *Step) (
 	defer cancel()
 	began := time.Now()
 	verdict, err := guarded(timed, e.Stage, ev)
-	step.Stage, step.Mode, step.Verdict, step.Took, step.Notes = e.Spec.Name, e.Spec.Mode, verdict.Kind, time.Since(began), verdict.Notes
+	step.Stage, step.Mode, step.Verdict, step.Took = e.Spec.Name, e.Spec.Mode, verdict.Kind, time.Since(began)
+	step.Notes, step.Fuel = verdict.Notes, verdict.Fuel
 	r.place(ev, step)
 	if err != nil {
 		return verdict, failureOf(ctx, err)

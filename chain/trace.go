@@ -30,6 +30,7 @@ type Step struct {
 	Source    abi.Source
 	Flags     abi.Flags
 	Took      time.Duration
+	Fuel      int64 // that the guest burned, whose measure is no time; 0 of a native stage
 	Notes     []abi.Note
 	Err       error // the detail of a failure, for the log only
 }

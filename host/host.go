@@ -384,12 +384,14 @@ func (h *Host) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// trace logs what failed and passes every step on.
+// trace logs what failed and passes every step on, without the detail of the
+// failure: that is for the log alone.
 func (h *Host) trace(s chain.Step) {
 	if s.Err != nil {
 		h.log.Warn("stage failed", "stage", s.Stage, "hook", s.Hook, "cause", s.Cause, "policy", s.Policy, "run", s.Run, "error", s.Err)
 	}
 	if h.options.Trace.Step != nil {
+		s.Err = nil
 		h.options.Trace.Step(s)
 	}
 }

@@ -315,14 +315,14 @@ func TestAKeyInTheWayOfOneUserIsNoOutage(t *testing.T) {
 	redistest.Require(t)
 	b := oneServer()(t)
 	w, m := openOnRedis(t, b.url, "shared", "closed")
-	b.server.Do(t, "XADD", "shared:{u:app:ada}:b:turn", "*", "a", "b")
+	b.server.Do(t, "XADD", "shared:{u:app:ada}:b", "*", "a", "b")
 	for range 2 * breaker.Failures {
 		went, _ := w.turn()
 		require.Equal(t, busy, went)
 	}
 	assert.Equal(t, []string{"hello"}, w.saysTo("eve"))
 	assert.Empty(t, m.read("hookhost.store.switches"))
-	b.server.Do(t, "DEL", "shared:{u:app:ada}:b:turn")
+	b.server.Do(t, "DEL", "shared:{u:app:ada}:b")
 	went, _ := w.turn()
 	assert.Equal(t, granted, went)
 }

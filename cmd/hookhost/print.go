@@ -70,7 +70,8 @@ type stepLine struct {
 	Verdict string  `json:"verdict"`
 	Detail  string  `json:"detail,omitempty"`
 	TookMS  float64 `json:"took_ms"`
-	Count   int     `json:"count"` // of like calls in a stream that the line stands for; their times are added
+	Fuel    int64   `json:"fuel,omitempty"` // that the guest burned
+	Count   int     `json:"count"`          // of like calls in a stream that the line stands for; their times and fuel are added
 }
 
 func (p *printer) write(l line) {
@@ -262,7 +263,7 @@ func (p *printer) endTurn() {
 		if g.count > 1 {
 			times = fmt.Sprintf(" x%d", g.count)
 		}
-		p.say("    %-15s %-10s %-9s %7.2f ms%s  %s", l.Hook, l.Stage, l.Verdict, l.TookMS, times, l.Detail)
+		p.say("    %-15s %-10s %-9s %7.2f ms  %5s fuel%s  %s", l.Hook, l.Stage, l.Verdict, l.TookMS, short(l.Fuel), times, l.Detail)
 	}
 	for _, s := range p.spans {
 		p.operation(s)
@@ -289,6 +290,15 @@ func (p *printer) operation(s chain.Span) {
 	p.say("    %-15s %-10s %-9s %7.2f ms  %s", l.Operation, l.Name, l.Reason, l.TookMS, first)
 }
 
+// short is a number of at most four characters and its unit.
+func short(n int64) string {
+	units, f := []string{"", "k", "M", "G", "T"}, float64(n)
+	for f >= 9999.5 && len(units) > 1 {
+		f, units = f/1000, units[1:]
+	}
+	return fmt.Sprintf("%.0f%s", f, units[0])
+}
+
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // group is a number of like steps: the chunks and events of a stream.
@@ -313,6 +323,7 @@ func grouped(steps []chain.Step) []group {
 		if i, found := latest[key]; found && groups[i].like(next) {
 			groups[i].count++
 			groups[i].Took += s.Took
+			groups[i].Fuel += s.Fuel
 			continue
 		}
 		latest[key] = len(groups)
@@ -321,15 +332,15 @@ func grouped(steps []chain.Step) []group {
 	return groups
 }
 
-// like reports whether two groups differ in number and time alone.
+// like reports whether two groups differ in number, time and fuel alone.
 func (g group) like(other group) bool {
 	a, b := g.line(), other.line()
-	a.TookMS, a.Count = b.TookMS, b.Count
+	a.TookMS, a.Fuel, a.Count = b.TookMS, b.Fuel, b.Count
 	return *a == *b
 }
 
 func (g group) line() *stepLine {
-	l := &stepLine{Hook: g.Hook.String(), Stage: g.Stage, Verdict: g.Verdict.String(), TookMS: milliseconds(g.Took), Count: g.count}
+	l := &stepLine{Hook: g.Hook.String(), Stage: g.Stage, Verdict: g.Verdict.String(), TookMS: milliseconds(g.Took), Fuel: g.Fuel, Count: g.count}
 	if g.Stage == "" {
 		l.Stage = "host"
 	}

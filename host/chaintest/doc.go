@@ -49,7 +49,7 @@
 //	stage = "redact"
 //	hook = "after_model"
 //	kind = "trap"                      # or time, memory, bad_verdict, fail, pool_full, load,
-//	                              # too_deep, host_calls
+//	                                   # too_deep, host_calls
 //	skip = 1                           # so many calls go well before
 //	times = 1                          # so many fail; 0 is all that follow
 //

@@ -72,6 +72,16 @@ func TestLoopEndsInTime(t *testing.T) {
 	assert.Less(t, time.Since(begin), 5*time.Second)
 }
 
+func TestFuelIsToldWhateverBecameOfTheCall(t *testing.T) {
+	v, err := newBench(t, "mask_c").loads().stage.Call(t.Context(), event("a"))
+	require.NoError(t, err)
+	assert.Positive(t, v.Fuel)
+
+	v, err = newBench(t, "loop").within(50*time.Millisecond).loads().stage.Call(t.Context(), event("a"))
+	require.ErrorIs(t, err, ErrDeadline)
+	assert.Greater(t, v.Fuel, int64(100_000))
+}
+
 func TestCallerWhoGoesAwayIsNotADeadline(t *testing.T) {
 	b := newBench(t, "loop").loads()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -265,7 +275,7 @@ func TestGuestInCMasks(t *testing.T) {
 		{Kind: abi.LeafText, Pointer: "/content/parts/0/text", Text: "nothing here"},
 		{Kind: abi.LeafText, Pointer: "/content/parts/1/text", Text: "é 12 and 345"},
 	}}
-	v, err := b.stage.Call(t.Context(), ev)
+	v, err := b.send(ev)
 	require.NoError(t, err)
 	assert.Equal(t, abi.Verdict{Kind: abi.Amend, Edits: []abi.Edit{
 		{Op: abi.EditSplice, Pointer: "/content/parts/1/text", Start: 3, End: 5, Text: "[number]"},

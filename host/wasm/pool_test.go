@@ -29,8 +29,10 @@ type fakeInstance struct {
 }
 
 func (f *fakeInstance) call(context.Context, *hostfn.Call) (uint64, error) { return 0, nil }
-func (f *fakeInstance) used() bool                                         { return f.dirty }
-func (f *fakeInstance) held() uint64                                       { return 100 }
+func (*fakeInstance) burned() int64                                        { return 0 }
+
+func (f *fakeInstance) used() bool   { return f.dirty }
+func (f *fakeInstance) held() uint64 { return 100 }
 
 func (f *fakeInstance) reset() discardReason {
 	time.Sleep(f.of.resetTakes)

@@ -69,10 +69,11 @@ func (s *Stage) call(caller context.Context, ev *abi.Event, seen func(instance))
 	c := s.services.NewCall(ctx, &s.facts, ev)
 	packed, err := in.call(ctx, c)
 	seen(in)
-	if err != nil {
-		return abi.Verdict{}, err
+	if err == nil {
+		v, err = verdict(c, packed)
 	}
-	return verdict(c, packed)
+	v.Fuel = in.burned()
+	return v, err
 }
 
 // noInstance is why a call got no instance.

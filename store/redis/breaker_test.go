@@ -58,8 +58,8 @@ func TestOutageOneThingThatCannotBeDoneIsNoOutage(t *testing.T) {
 		fails func(store.Store, store.Owner) error
 		works func(store.Store, store.Owner) error
 	}{
-		"a bucket of another type":           {put("XADD", keys.bucket("tokens"), "*", "a", "b"), admit, admit},
-		"a bucket that holds something else": {put("SET", keys.bucket("tokens"), "nonsense"), admit, admit},
+		"a bucket of another type":           {put("XADD", keys.buckets(), "*", "a", "b"), admit, admit},
+		"a bucket that holds something else": {put("HSET", keys.buckets(), "tokens", "nonsense"), admit, admit},
 		"records of another type":            {put("SET", keys.records(), "x"), record, admit},
 		"an activity that is none":           {put("HSET", keys.activity(), "minute", "x"), record, admit},
 		"a command that is not allowed":      {acl("-rpush"), record, admit},

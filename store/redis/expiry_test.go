@@ -29,7 +29,7 @@ func TestSettleCase016ADebtOutlivesItsKeysFirstExpiry(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Settle(ctx, store.Reservation{ID: "dear", Owner: ann, Limit: "tokens", Bucket: b}, 186000)
 	require.NoError(t, err)
-	assert.Greater(t, lifeOf(t, server, s.owned(ann).bucket("tokens")), 186*time.Second)
+	assert.Greater(t, lifeOf(t, server, s.owned(ann).buckets()), 186*time.Second)
 }
 
 // Whatever is written: Redis keeps a bucket at least until it is full, and
@@ -43,7 +43,7 @@ func TestSettleABucketIsKeptUntilItIsFull(t *testing.T) {
 		o := store.Owner{Kind: store.OwnerUser, App: "shop", User: newID()}
 		b := store.Bucket{Units: rapid.Int64Range(1, 1000).Draw(t, "units"), Per: time.Duration(rapid.Int64Range(1, 100_000).Draw(t, "per")) * time.Millisecond, Burst: rapid.Int64Range(1, 1e6).Draw(t, "burst")}
 		keeps := func(balance int64) {
-			key := s.owned(o).bucket("tokens")
+			key := s.owned(o).buckets()
 			if balance == b.Burst {
 				require.EqualValues(t, -2, server.Client.PTTL(ctx, key).Val(), "full ones are not kept")
 				return

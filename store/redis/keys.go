@@ -62,7 +62,7 @@ func (s *Store) owned(o store.Owner) owned {
 	return owned(s.namespace + ":{" + tag + "}:")
 }
 
-func (o owned) bucket(limit string) string { return string(o) + "b:" + escape(limit) }
+func (o owned) buckets() string            { return string(o) + "b" }
 func (o owned) leases(limit string) string { return string(o) + "l:" + escape(limit) }
 func (o owned) operation(id string) string { return string(o) + "o:" + escape(id) }
 func (o owned) call(nonce string) string   { return string(o) + "once:" + nonce }

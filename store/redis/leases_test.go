@@ -23,7 +23,7 @@ func manyLeases(t *testing.T, s *Store, n int) (leases []store.Lease, held []boo
 		leases, held = append(leases, l), append(held, i%2 == 0)
 		if i%2 == 0 {
 			o := s.owned(l.Owner)
-			calls = append(calls, s.call("admit", []string{o.operation(l.Member), o.leases(l.Limit)}, remembered, "lease", n, runs.Expires.Milliseconds(), l.Member))
+			calls = append(calls, s.call("admit", []string{o.operation(l.Member), o.buckets(), o.leases(l.Limit)}, remembered, 1, "lease", n, runs.Expires.Milliseconds(), l.Member))
 		}
 	}
 	require.NoError(t, s.do(ctx, calls...))

@@ -15,18 +15,16 @@ func (s *Store) Admit(ctx context.Context, a store.Admission) (store.Decision, e
 		return store.Decision{}, err
 	}
 	owner := s.owned(a.Owner)
-	keys := append(make([]string, 0, 1+len(a.Items)), owner.operation(a.ID))
-	args := append(make([]any, 0, 1+8*len(a.Items)), remembered)
+	keys := append(make([]string, 0, 2+len(a.Items)), owner.operation(a.ID), owner.buckets())
+	args := append(make([]any, 0, 2+8*len(a.Items)), remembered, len(a.Items))
 	for _, item := range a.Items {
 		switch {
 		case item.Take != nil:
 			t, rate := item.Take, item.Take.Bucket.Rate()
-			keys = append(keys, owner.bucket(item.Limit))
 			args = append(args, "take", item.Limit, rate.N, rate.P, t.Bucket.Burst, t.Cost, t.MaxWait.Milliseconds(), store.MillisOf(t.Reserve))
 		case item.Room != nil:
 			r, rate := item.Room, item.Room.Bucket.Rate()
-			keys = append(keys, owner.bucket(item.Limit))
-			args = append(args, "room", rate.N, rate.P, r.Bucket.Burst, r.Cost)
+			args = append(args, "room", item.Limit, rate.N, rate.P, r.Bucket.Burst, r.Cost)
 		default:
 			q := item.Acquire
 			keys = append(keys, owner.leases(item.Limit))
@@ -49,7 +47,7 @@ func (s *Store) Settle(ctx context.Context, r store.Reservation, actual int64) (
 		return 0, fmt.Errorf("limit[%s] %w", r.Limit, err)
 	}
 	owner, rate := s.owned(r.Owner), r.Bucket.Rate()
-	reply, err := s.ask(ctx, "settle", []string{owner.operation(r.ID), owner.bucket(r.Limit)},
+	reply, err := s.ask(ctx, "settle", []string{owner.operation(r.ID), owner.buckets()},
 		r.Limit, rate.N, rate.P, r.Bucket.Burst, actual, remembered)
 	if err != nil {
 		return 0, err
@@ -70,7 +68,7 @@ func (s *Store) Balance(ctx context.Context, owner store.Owner, limit string, b 
 		return 0, err
 	}
 	rate := b.Rate()
-	reply, err := s.ask(ctx, "balance", []string{s.owned(owner).bucket(limit)}, rate.N, rate.P, b.Burst)
+	reply, err := s.ask(ctx, "balance", []string{s.owned(owner).buckets()}, limit, rate.N, rate.P, b.Burst)
 	if err != nil {
 		return 0, err
 	}
@@ -86,10 +84,10 @@ func (s *Store) Refill(ctx context.Context, owner store.Owner, limits ...string)
 	if len(limits) == 0 {
 		return nil
 	}
-	keys := make([]string, len(limits))
+	fields := make([]any, len(limits))
 	for i, limit := range limits {
-		keys[i] = s.owned(owner).bucket(limit)
+		fields[i] = limit
 	}
-	_, err := s.ask(ctx, "refill", keys)
+	_, err := s.ask(ctx, "refill", []string{s.owned(owner).buckets()}, fields...)
 	return err
 }

@@ -44,7 +44,7 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-const format = "hookhost 1" // of the keys
+const format = "hookhost 2" // of the keys
 
 var namespaces = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
 

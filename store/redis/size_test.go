@@ -45,7 +45,7 @@ func TestWhatTheREADMESaysOfMemoryIsSo(t *testing.T) {
 	decision := size(keys.operation(id(1)))
 	admit(2, charge("tokens", time.Minute))
 	open := size(keys.operation(id(2)))
-	buckets := size(keys.bucket("turn")) + size(keys.bucket("tokens"))
+	buckets := size(keys.buckets())
 	admit(3, lease(3))
 	first := size(keys.leases("runs"))
 	for i := range 10 {

@@ -219,14 +219,14 @@ func TestOutageAKeyOfAnotherTypeIsInTheWay(t *testing.T) {
 	assert.ErrorContains(t, err, "give the store a namespace or a database of its own")
 
 	server.Do(t, "DEL", "test:{format}")
-	server.Do(t, "SET", "test:{format}", "hookhost 2")
-	assert.ErrorContains(t, refusal(t, server.URL()), `namespace[test] is in the format "hookhost 2"`)
+	server.Do(t, "SET", "test:{format}", "hookhost 3")
+	assert.ErrorContains(t, refusal(t, server.URL()), `namespace[test] is in the format "hookhost 3"`)
 	server.Do(t, "DEL", "test:{format}")
 
 	s, keys := opened(t, server.URL()), owned("")
 	keys = s.owned(ann)
 	for _, inTheWay := range []struct{ key, kind string }{
-		{keys.bucket("tokens"), "bucket"}, {keys.leases("runs"), "lease set"}, {keys.operation("a"), "operation"},
+		{keys.buckets(), "bucket"}, {keys.leases("runs"), "lease set"}, {keys.operation("a"), "operation"},
 	} {
 		for _, put := range [][]any{{"XADD", inTheWay.key, "*", "a", "b"}, {"SET", inTheWay.key, "nonsense"}} {
 			server.Do(t, "DEL", inTheWay.key)

@@ -16,6 +16,7 @@ const (
 // module is what the meter has to know of one.
 type module struct {
 	in       []byte
+	omit     omission
 	sections [14]reader // contents, by id; of those that are there
 	names    reader     // the custom section "name"
 	producer reader     // the custom section "producers", from its name on
@@ -35,6 +36,7 @@ type module struct {
 	// loop, without the loops in it.
 	regions []uint32 // costs
 	edits   []edit
+	labels  []uint32 // of tables that are edited
 	unheld  []Use
 	dropped map[uint32]bool // passive data segments that the guest may drop
 	inits   []initUse       // memory.init of passive segments

@@ -28,7 +28,10 @@ type edit struct {
 type editKind uint8
 
 const (
-	editLoop       editKind = iota // a charge is put behind the header
+	editLoop       editKind = iota // a loop around it that refills, and a charge behind the header
+	editLoopEnd                    // of both
+	editBranch                     // out of a loop: a br or br_if to label a
+	editBranches                   // a br_table out of a loop
 	editCall                       // function a
 	editReturnCall                 // function a
 	editReturnIndirect
@@ -68,6 +71,8 @@ type frame struct {
 	params  int32
 	results int32
 	region  uint32
+	loops   uint32 // open ones, with this
+	loop    bool
 }
 
 func (s *scan) function(index uint32, body reader) {
@@ -83,6 +88,7 @@ func (s *scan) function(index uint32, body reader) {
 	s.region, s.cost, s.height, s.deepest, s.vectors, s.straight = f.entry, 0, 0, 0, false, true
 	s.frames = append(s.frames[:0], frame{results: int32(t.results), region: f.entry})
 	s.instructions()
+	s.regions[f.entry] += s.cost
 	f.edits[1] = uint32(len(s.edits))
 	if s.r.more() {
 		refuse(ErrMalformed, s.r.at, "code behind the end of function %d", index)
@@ -199,6 +205,9 @@ func (s *scan) special(op byte, in *instruction, at int) {
 		s.open(s.blockType())
 	case opLoop:
 		s.open(s.blockType())
+		top := &s.frames[len(s.frames)-1]
+		top.loop = true
+		top.loops++
 		s.enter(s.newRegion())
 		if s.straight {
 			s.f.first, s.straight = s.region, false
@@ -209,16 +218,18 @@ func (s *scan) special(op byte, in *instruction, at int) {
 		s.height = top.height + top.params
 	case opEnd:
 		top := s.frames[len(s.frames)-1]
+		if top.loop {
+			s.edit(editLoopEnd, at, 0, 0)
+		}
 		s.frames = s.frames[:len(s.frames)-1]
 		s.height = top.height + top.results
 		s.enter(top.region)
 	case opBr, opBrIf:
-		s.label()
-	case opBrTable:
-		for n := r.count(); n > 0; n-- {
-			s.label()
+		if label, shifted := s.label(); shifted != label {
+			s.edit(editBranch, at, shifted, 0)
 		}
-		s.label()
+	case opBrTable:
+		s.branchTable(at)
 	case opReturn:
 		s.edit(editReturn, at, uint32(len(s.frames)-1), 0)
 	case opCall, opReturnCall:
@@ -328,12 +339,36 @@ func (s *scan) enter(region uint32) {
 }
 
 func (s *scan) open(params, results uint32) {
-	s.frames = append(s.frames, frame{s.height - int32(params), int32(params), int32(results), s.region})
+	s.frames = append(s.frames, frame{
+		height: s.height - int32(params), params: int32(params), results: int32(results),
+		region: s.region, loops: s.frames[len(s.frames)-1].loops,
+	})
 }
 
-// label reads one. A block is put around bodies, so one that goes a block too
+// label reads one and says what it will be: each loop that it leaves has another
+// one around it. A block is put around bodies, so a label that goes a block too
 // far would be valid afterwards.
-func (s *scan) label() { s.r.below(uint32(len(s.frames)), "label") }
+func (s *scan) label() (label, shifted uint32) {
+	label = s.r.below(uint32(len(s.frames)), "label")
+	top := len(s.frames) - 1
+	return label, label + s.frames[top].loops - s.frames[top-int(label)].loops
+}
+
+// branchTable reads the labels of a br_table and notes it if some change.
+func (s *scan) branchTable(at int) {
+	from, changed := uint32(len(s.labels)), false
+	n := s.r.count()
+	for range n + 1 {
+		label, shifted := s.label()
+		s.labels = append(s.labels, shifted)
+		changed = changed || shifted != label
+	}
+	if !changed {
+		s.labels = s.labels[:from]
+		return
+	}
+	s.edit(editBranches, at, from, n)
+}
 
 func (s *scan) blockType() (params, results uint32) {
 	r := &s.r

@@ -1,5 +1,5 @@
--- KEYS: the operation, then of each item its bucket or lease set.
--- ARGV: how long a decision is remembered, then the items.
+-- KEYS: the operation, the owner's buckets, then of each lease its set.
+-- ARGV: how long a decision is remembered, how many items, the items.
 -- Replies {kind, item, wait, balance}.
 
 local NOW, LATER, REFUSED, NEVER = 1, 2, 3, 4
@@ -22,6 +22,12 @@ local function arg()
 end
 local function number()
   return tonumber(arg())
+end
+
+local next_key = 2
+local function key_of_leases()
+  next_key = next_key + 1
+  return KEYS[next_key]
 end
 
 local remembered = tonumber(ARGV[1])
@@ -49,10 +55,10 @@ end
 -- if all items are granted.
 local items = {}
 
-function items.take(key)
+function items.take()
   local limit, bucket = arg(), { n = number(), p = number(), burst = number() }
   local cost, max_wait, reserve = number(), number(), number()
-  local level = read_level(key, bucket)
+  local level = read_level(KEYS[2], limit, bucket)
   local kind, wait = judge(bucket, level, cost, max_wait)
   if kind > LATER then
     return kind, wait, level.units
@@ -60,7 +66,7 @@ function items.take(key)
   level.units = level.units - cost
   return kind, wait, level.units, function()
     if cost > 0 then
-      write_level(key, bucket, level)
+      write_level(KEYS[2], limit, bucket, level)
     end
     if reserve > 0 then
       local ends = after(now, reserve)
@@ -71,10 +77,10 @@ function items.take(key)
   end
 end
 
-function items.room(key)
-  local bucket = { n = number(), p = number(), burst = number() }
+function items.room()
+  local limit, bucket = arg(), { n = number(), p = number(), burst = number() }
   local cost = number()
-  local level = read_level(key, bucket)
+  local level = read_level(KEYS[2], limit, bucket)
   local kind, wait = judge(bucket, level, cost, 0)
   if kind == NOW then
     level.units = level.units - cost
@@ -82,8 +88,8 @@ function items.room(key)
   return kind, wait, level.units
 end
 
-function items.lease(key)
-  local most, lasts, member = number(), number(), arg()
+function items.lease()
+  local key, most, lasts, member = key_of_leases(), number(), number(), arg()
   live(key)
   local held = redis.call('ZCARD', key)
   local over = held - most
@@ -94,25 +100,21 @@ function items.lease(key)
   return NOW, 0, 0, function()
     local ends = after(now, lasts)
     redis.call('ZADD', key, text(ends), member)
-    if held == 0 then
-      expire(key, ends)
-    else
-      redis.call('PEXPIRE', key, text(ends - now + GRACE), 'GT')
-    end
+    prolong(key, ends, held == 0)
   end
 end
 
 -- The worst outcome decides, of equal ones the longest wait, then the first.
 local kind, item, wait, balance = NOW, 0, 0, 0
 local writes = {}
-for i = 2, #KEYS do
+for i = 0, number() - 1 do
   local what = arg()
-  local its_kind, its_wait, its_balance, write = items[what](KEYS[i])
+  local its_kind, its_wait, its_balance, write = items[what]()
   if what == 'take' and kind == NOW then
     balance = its_balance
   end
   if its_kind > kind or its_kind == kind and its_wait > wait then
-    kind, item, wait, balance = its_kind, i - 2, its_wait, its_balance
+    kind, item, wait, balance = its_kind, i, its_wait, its_balance
   end
   writes[#writes + 1] = write
 end
@@ -124,9 +126,5 @@ end
 
 local decision = string.format('%d %d %d %d %d', kind, item, wait, balance, remember_until)
 redis.call('HSET', KEYS[1], 'd', decision, unpack(operation))
-if known then -- and perhaps a reservation that is still open
-  redis.call('PEXPIRE', KEYS[1], text(operation_ends - now + GRACE), 'GT')
-else
-  expire(KEYS[1], operation_ends)
-end
+prolong(KEYS[1], operation_ends, not known) -- for perhaps a reservation is still open
 return { kind, item, wait, balance }

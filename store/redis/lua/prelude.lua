@@ -43,6 +43,16 @@ local function expire(key, ends)
   redis.call('PEXPIRE', key, text(math.max(ends - now, 0) + GRACE))
 end
 
+-- prolong does so unless something else in the key ends later. A fresh key has
+-- nothing else.
+local function prolong(key, ends, fresh)
+  if fresh then
+    expire(key, ends)
+  else
+    redis.call('PEXPIRE', key, text(math.max(ends - now, 0) + GRACE), 'GT')
+  end
+end
+
 -- divide is exact: the quotient and the rest of numbers that are not negative.
 local function divide(a, b)
   local rest = math.fmod(a, b)
@@ -129,9 +139,10 @@ local function refill(bucket, level, per)
   return level
 end
 
--- read_level is what a bucket holds now. One that was full is forgotten.
-local function read_level(key, bucket)
-  local state = check('bucket', 'GET', key)
+-- read_level is what one of an owner's buckets holds now. One that was full is
+-- forgotten.
+local function read_level(key, limit, bucket)
+  local state = check('bucket', 'HGET', key, limit)
   if not state then
     return full(bucket, now)
   end
@@ -140,7 +151,7 @@ local function read_level(key, bucket)
     fail('bucket', 'what it holds is no level')
   end
   if tonumber(ends) <= now then
-    redis.call('DEL', key)
+    redis.call('HDEL', key, limit)
     return full(bucket, now)
   end
   local level = { units = tonumber(units), rest = tonumber(rest), stamp = tonumber(stamp) }
@@ -148,15 +159,16 @@ local function read_level(key, bucket)
 end
 
 -- write_level keeps a level until it would be full.
-local function write_level(key, bucket, level)
+local function write_level(key, limit, bucket, level)
   local wait = wait_for(bucket, level, bucket.burst)
   if wait == 0 then
-    redis.call('DEL', key)
+    redis.call('HDEL', key, limit)
     return
   end
   local ends = after(level.stamp, wait)
   local state = string.format('%d %d %d %d %d', level.units, level.rest, bucket.p, level.stamp, ends)
-  redis.call('SET', key, state, 'PX', text(math.max(ends - now, 0) + GRACE))
+  local fresh = redis.call('HSET', key, limit, state) == 1 and redis.call('HLEN', key) == 1
+  prolong(key, ends, fresh)
 end
 
 -- live drops the leases that lapsed.

@@ -1,4 +1,4 @@
--- KEYS: the operation, the bucket.
+-- KEYS: the operation, the owner's buckets.
 -- ARGV: limit, n, p, burst, actual, how long it is remembered.
 -- Replies {1, balance}, or {0, 0} of what is not open.
 
@@ -19,7 +19,7 @@ if tonumber(ends) <= now then
   return { 0, 0 }
 end
 
-local level = read_level(KEYS[2], bucket)
+local level = read_level(KEYS[2], ARGV[1], bucket)
 if charged ~= 'settled' then
   level.units = level.units + tonumber(charged) - actual
   if level.units >= bucket.burst then
@@ -28,7 +28,7 @@ if charged ~= 'settled' then
   if level.units < -MAX_UNITS then
     level.units, level.rest = -MAX_UNITS, 0
   end
-  write_level(KEYS[2], bucket, level)
+  write_level(KEYS[2], ARGV[1], bucket, level)
   redis.call('HSET', KEYS[1], field, 'settled ' .. text(after(now, remembered)))
   local last = 0
   for _, value in ipairs(redis.call('HVALS', KEYS[1])) do
