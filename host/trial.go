@@ -22,7 +22,7 @@ type Trial struct {
 // Visit is one call of a module at a hook.
 type Visit struct {
 	chain.Step
-	Fuel   int64  // a measure of the instructions: the same for the same call, whatever the machine does
+	Fuel   int64  // a measure of the instructions that were run, whatever the machine
 	Memory uint64 // bytes of the guest's memory behind it
 }
 

@@ -2,6 +2,8 @@ package wasm
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hookhost/hookhost/host/wasm/meter"
 )
 
 // entryFiles are the files of the only entry in a cache folder.
@@ -98,4 +102,26 @@ func TestCacheFallsBackToMemory(t *testing.T) {
 			assert.Equal(t, 1, strings.Count(log.String(), "level=WARN"), "%s", log.String())
 		})
 	}
+}
+
+// outputOfRewriter is what the rewriter of meter.Version makes of a few
+// modules, as a SHA-256.
+var outputOfRewriter = struct{ version, sum string }{"1", "46d8d17b8bc4ea0f59865ddc83db2759376b1b6f4b2d437aef3029314ddeb904"}
+
+// TestTheVersionOfTheRewriterIsRaisedWithItsOutput keeps a change of the
+// rewriter, such as one that closes a hole, from being without effect where
+// code is on disk already.
+func TestTheVersionOfTheRewriterIsRaisedWithItsOutput(t *testing.T) {
+	h := sha256.New()
+	for _, name := range []string{"loop", "mask_c", "memory_refused", "stack_bomb", "table_from_initialize", "trap_in_start_section"} {
+		rewritten, err := rewrite(fixture(t, name))
+		require.NoError(t, err)
+		h.Write(rewritten.Module)
+		h.Write(rewritten.Notes)
+	}
+	sum := hex.EncodeToString(h.Sum(nil))
+	if outputOfRewriter.sum != sum {
+		require.NotEqual(t, outputOfRewriter.version, meter.Version, "the output is another one: raise meter.Version, and put it here with the sum %s", sum)
+	}
+	assert.Equal(t, outputOfRewriter.version, meter.Version, "put it here, with the sum %s", sum)
 }
