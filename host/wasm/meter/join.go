@@ -17,11 +17,10 @@ const maxGap = 64
 // bounds. It leaves segments alone that instructions may name, and those of a
 // module that writes some over others.
 func (m *module) join() {
-	if m.dataCount >= 0 || !m.sections[sectionMemory].more() {
+	r := m.sections[sectionMemory]
+	if m.dataCount >= 0 || !r.more() || r.u32() == 0 {
 		return
 	}
-	r := m.sections[sectionMemory]
-	r.u32()
 	size := int64(r.limits()) << 16
 	spans, apart := m.spans()
 	if !apart {
