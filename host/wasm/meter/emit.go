@@ -309,7 +309,30 @@ func (e *emitter) edited(out []byte, f *function, edit *edit) []byte {
 	}
 	switch edit.kind {
 	case editLoop:
-		return e.charge(append(out, original...), e.regions[edit.region])
+		return e.loopHeader(out, original, e.regions[edit.region])
+	case editLoopEnd:
+		if e.omit.fuel {
+			return append(out, opEnd)
+		}
+		return append(out, opEnd, opEnd)
+	case editLatched:
+		return e.latchedHeader(out, original)
+	case editLatchedEnd:
+		return e.latchedEnd(out, e.regions[edit.region])
+	case editBranch:
+		if e.omit.fuel {
+			return append(out, original...)
+		}
+		return appendU32(append(out, original[0]), edit.a)
+	case editBranches:
+		if e.omit.fuel {
+			return append(out, original...)
+		}
+		out = appendU32(append(out, opBrTable), edit.b)
+		for _, label := range e.labels[edit.a : edit.a+edit.b+1] {
+			out = appendU32(out, label)
+		}
+		return out
 	case editCall:
 		return appendU32(append(out, opCall), e.shifted(edit.a))
 	case editReturnCall:
@@ -361,9 +384,61 @@ func (e *emitter) charge(out []byte, cost uint32) []byte {
 	return e.charged(out)
 }
 
+// loopHeader puts a loop around one, which refills when the slice is used up.
+// So the call is not within the loop: nothing that the loop keeps in registers
+// has to outlive it.
+func (e *emitter) loopHeader(out, header []byte, cost uint32) []byte {
+	if e.omit.fuel {
+		return append(out, header...)
+	}
+	out = append(out, header...)
+	out = e.refillIfBelow(out)
+	out = append(out, header...)
+	out = appendU32(append(out, opGlobalGet), e.fuel())
+	out = append(out, opI64Const, 0, opI64LtS, opBrIf, 1)
+	out = appendU32(append(out, opGlobalGet), e.fuel())
+	out = appendSigned(append(out, opI64Const), int64(max(cost, 1)))
+	return appendU32(append(out, opI64Sub, opGlobalSet), e.fuel())
+}
+
+// latchedHeader puts blocks around and into a loop: one to leave it by, the loop
+// that goes on after a refill, the loop itself, the block whose end is where it
+// goes back, and one of the loop's own type, by which the engine sees that the
+// body leaves what it should.
+func (e *emitter) latchedHeader(out, header []byte) []byte {
+	if e.omit.fuel {
+		return append(out, header...)
+	}
+	out = append(append(out, opBlock), header[1:]...)
+	out = append(append(out, header...), header...)
+	out = append(out, opBlock, typeEmpty, opBlock)
+	return append(out, header[1:]...)
+}
+
+// latchedEnd leaves the loop, and charges for what goes back.
+func (e *emitter) latchedEnd(out []byte, cost uint32) []byte {
+	if e.omit.fuel {
+		return append(out, opEnd)
+	}
+	out = append(out, opEnd, opBr, 3, opEnd)
+	out = appendU32(append(out, opGlobalGet), e.fuel())
+	out = appendSigned(append(out, opI64Const), int64(max(cost, 1)))
+	out = appendU32(append(out, opI64Sub, opGlobalSet), e.fuel())
+	out = appendU32(append(out, opGlobalGet), e.fuel())
+	out = append(out, opI64Const, 0, opI64GeS, opBrIf, 0)
+	out = appendU32(append(out, opCall), e.helper(helperKey{kind: helpRefill}))
+	return append(out, opBr, 1, opEnd, opEnd, opEnd)
+}
+
 // charged sets the fuel to what is on the operand stack.
 func (e *emitter) charged(out []byte) []byte {
-	out = appendU32(append(out, opGlobalSet), e.fuel())
+	if e.omit.fuel {
+		return append(out, opDrop)
+	}
+	return e.refillIfBelow(appendU32(append(out, opGlobalSet), e.fuel()))
+}
+
+func (e *emitter) refillIfBelow(out []byte) []byte {
 	out = appendU32(append(out, opGlobalGet), e.fuel())
 	out = append(out, opI64Const, 0, opI64LtS, opIf, typeEmpty)
 	out = appendU32(append(out, opCall), e.helper(helperKey{kind: helpRefill}))

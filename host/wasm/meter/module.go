@@ -16,6 +16,7 @@ const (
 // module is what the meter has to know of one.
 type module struct {
 	in       []byte
+	omit     omission
 	sections [14]reader // contents, by id; of those that are there
 	names    reader     // the custom section "name"
 	producer reader     // the custom section "producers", from its name on
@@ -34,7 +35,9 @@ type module struct {
 	// A region is a stretch of code that is charged at once: a function or a
 	// loop, without the loops in it.
 	regions []uint32 // costs
+	around  []uint32 // the region that pays for the first round of this one, or 0
 	edits   []edit
+	labels  []uint32 // of tables that are edited
 	unheld  []Use
 	dropped map[uint32]bool // passive data segments that the guest may drop
 	inits   []initUse       // memory.init of passive segments
@@ -96,7 +99,7 @@ func parse(in []byte) *module {
 	if len(in) > maxModule {
 		refuse(ErrTooLarge, 0, "module of %d bytes", len(in))
 	}
-	m := &module{in: in, dataCount: -1, start: -1, dropped: map[uint32]bool{}, regions: []uint32{0}}
+	m := &module{in: in, dataCount: -1, start: -1, dropped: map[uint32]bool{}, regions: []uint32{0}, around: []uint32{0}}
 	r := reader{in, 8}
 	for last := 0; r.more(); {
 		at := r.at

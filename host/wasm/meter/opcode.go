@@ -16,6 +16,7 @@ const (
 	opCallIndirect       = 0x11
 	opReturnCall         = 0x12
 	opReturnCallIndirect = 0x13
+	opDrop               = 0x1a
 	opSelectTyped        = 0x1c
 	opLocalGet           = 0x20
 	opLocalSet           = 0x21
@@ -36,7 +37,7 @@ const (
 	opAtomic             = 0xfe
 
 	opI32LtS, opI32GtU, opI32LeU           = 0x48, 0x4b, 0x4d
-	opI64LtS, opI64GtU, opI64LeU           = 0x53, 0x56, 0x58
+	opI64LtS, opI64GtU, opI64LeU, opI64GeS = 0x53, 0x56, 0x58, 0x59
 	opI32Add, opI32Sub, opI32Mul           = 0x6a, 0x6b, 0x6c
 	opI64Add, opI64Sub, opI64Mul, opI64Shl = 0x7c, 0x7d, 0x7e, 0x86
 	opI64ShrU                              = 0x88
@@ -156,7 +157,7 @@ func tables() (main, misc, vector, atomic [256]instruction) {
 	one(&main, opReturnCall, instruction{special, costCall, 0, ""})
 	one(&main, opCallIndirect, instruction{special, costIndirect, -1, ""})
 	one(&main, opReturnCallIndirect, instruction{special, costIndirect, -1, ""})
-	one(&main, 0x1a, instruction{plain, 0, -1, "drop"})
+	one(&main, opDrop, instruction{plain, 0, -1, "drop"})
 	one(&main, opSelect, instruction{plain, costSimple, -2, "select"})
 	one(&main, opSelectTyped, instruction{special, costSimple, -2, "select"})
 	one(&main, opLocalGet, instruction{index, 0, 1, ""})

@@ -53,13 +53,16 @@ func (m *module) decideFunction(i int) {
 		if callee.state == planning {
 			callee.charged, callee.deep = true, true
 		}
-		m.regions[e.region] += callee.owed
+		for region := e.region; region != 0 && callee.owed > 0; region = m.around[region] {
+			m.regions[region] += callee.owed
+		}
 		below = max(below, callee.shallow)
 		calls = calls || callee.deep
 	}
 	entry := m.regions[f.entry]
 	f.charged = f.charged || f.indirect || entry > maxOwed
 	f.deep = f.deep || f.indirect || calls || f.frame+below > maxShallow
+	f.deep = f.deep && !m.omit.depth
 	if !f.charged {
 		f.owed = entry
 	}
