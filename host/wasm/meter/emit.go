@@ -45,16 +45,19 @@ func (m *module) emit() *Rewritten {
 		e.function(&m.functions[i])
 	}
 
-	out := make([]byte, 0, len(m.in)+len(e.code)-(len(code.in)-code.at)+1<<16)
+	const room = 1 << 16 // for what is added outside of the code
+	out := make([]byte, 0, len(m.in)+len(e.code)-(len(code.in)-code.at)+room)
 	out = append(out, m.in[:8]...)
 	result := &Rewritten{Unheld: m.unheld}
-	var body []byte
 	section := func(id byte, write func(out []byte) []byte) {
-		if body = write(body[:0]); len(body) > 0 {
-			out = append(out, id)
-			out = appendU32(out, uint32(len(body)))
-			out = append(out, body...)
+		from := len(out)
+		out = append(out, id, 0, 0, 0, 0, 0)
+		content := len(out)
+		if out = write(out); len(out) == content {
+			out = out[:from]
+			return
 		}
+		putU32(out[from+1:content], uint32(len(out)-content))
 	}
 	section(sectionType, e.typeSection)
 	section(sectionImport, e.importSection)
@@ -65,7 +68,7 @@ func (m *module) emit() *Rewritten {
 	section(sectionExport, func(out []byte) []byte { return e.exportSection(out, start, result) })
 	section(sectionElement, e.elementSection)
 	section(sectionDataCount, e.dataCountSection)
-	out = e.codeSection(out)
+	section(sectionCode, e.codeSection)
 	section(sectionData, e.dataSection)
 	section(sectionCustom, e.nameSection)
 	section(sectionCustom, func(out []byte) []byte { return append(out, e.producer.in[e.producer.at:]...) })
@@ -239,14 +242,8 @@ func (e *emitter) dataSection(out []byte) []byte {
 }
 
 func (e *emitter) codeSection(out []byte) []byte {
-	n := uint32(len(e.functions)) - e.imports.functions + uint32(len(e.helpers))
-	count := appendU32(nil, n)
-	size := len(count) + len(e.code)
-	for _, h := range e.helpers {
-		size += len(appendU32(nil, uint32(len(h.body)))) + len(h.body)
-	}
-	out = appendU32(append(out, sectionCode), uint32(size))
-	out = append(append(out, count...), e.code...)
+	out = appendU32(out, uint32(len(e.functions))-e.imports.functions+uint32(len(e.helpers)))
+	out = append(out, e.code...)
 	for _, h := range e.helpers {
 		out = append(appendU32(out, uint32(len(h.body))), h.body...)
 	}
@@ -255,9 +252,8 @@ func (e *emitter) codeSection(out []byte) []byte {
 
 // function writes the body of one.
 func (e *emitter) function(f *function) {
-	const room = 5 // for the size, in its longest form
 	from := len(e.code)
-	out := append(e.code, make([]byte, room)...)
+	out := append(e.code, 0, 0, 0, 0, 0) // for the size, in its longest form
 	out = append(out, f.locals.in[f.locals.at:]...)
 	if f.charged {
 		out = e.charge(out, e.regions[f.entry])
@@ -278,7 +274,7 @@ func (e *emitter) function(f *function) {
 		out = e.giveDepth(out, f.frame)
 		out = append(out, opEnd)
 	}
-	putU32(out[from:from+room], uint32(len(out)-from-room))
+	putU32(out[from:from+5], uint32(len(out)-from-5))
 	e.code = out
 }
 

@@ -62,6 +62,7 @@ type scan struct {
 	cost     uint32 // of the region, not yet added to it
 	height   int32  // of the operand stack; an estimate where code cannot be reached
 	deepest  int32
+	calls    uint32 // the engine has room for each value that outlives one of them
 	vectors  bool
 	straight bool  // nothing yet but what is always come to
 	constant int64 // what the last instruction, an i32.const, pushed, or -1
@@ -98,7 +99,7 @@ func (s *scan) function(index uint32, body reader) {
 
 	f.edits[0] = uint32(len(s.edits))
 	f.entry = s.newRegion()
-	s.region, s.cost, s.height, s.deepest, s.vectors, s.straight = f.entry, 0, 0, 0, false, true
+	s.region, s.cost, s.height, s.deepest, s.calls, s.vectors, s.straight = f.entry, 0, 0, 0, 0, false, true
 	s.frames = append(s.frames[:0], frame{results: int32(t.results), region: f.entry})
 	s.instructions()
 	s.regions[f.entry] += s.cost
@@ -109,7 +110,7 @@ func (s *scan) function(index uint32, body reader) {
 	if s.vectors {
 		s.deepest *= 2
 	}
-	f.frame = 1 + (locals+uint32(s.deepest))/8
+	f.frame = 1 + (locals+uint32(s.deepest)+s.calls)/8
 }
 
 // locals reads the declarations of locals and counts, parameters included,
@@ -136,52 +137,98 @@ func (m *module) newRegion() uint32 {
 
 // instructions looks at each of a body, up to the end of the function.
 func (s *scan) instructions() {
-	r := &s.r
 	for len(s.frames) > 0 {
-		at := r.at
-		op := r.byte()
+		s.simple()
+		s.instruction()
+	}
+}
+
+// simple passes over instructions that only add to cost and height, as most do,
+// as long as their immediates have a byte each. It could be left out: the next
+// instruction is looked at again.
+func (s *scan) simple() {
+	code, at := s.r.in, s.r.at
+	cost, height, deepest := s.cost, s.height, s.deepest
+	globals := byte(min(len(s.globals), 0x80))
+	for len(code)-at > 2 {
+		op := code[at]
 		in := &instructions[op]
-		if op >= opMisc {
-			in = s.prefixed(op)
-		}
-		s.cost += uint32(in.cost)
-		s.height += int32(in.delta)
-		pushed := s.constant
-		s.constant = -1
+		next, constant := at, int64(-1)
 		switch in.shape {
 		case plain:
-		case index:
-			r.skipInteger(5)
+			next = at + 1
+		case index, signed:
+			if code[at+1] < 0x80 {
+				next = at + 2
+			}
 		case memarg:
-			r.skipInteger(5)
-			r.skipInteger(5)
-		case lane:
-			r.skip(1)
-		case memargLane:
-			r.skipInteger(5)
-			r.skipInteger(5)
-			r.skip(1)
-		case signed:
-			r.skipInteger(10)
-		case bytes4:
-			r.skip(4)
-		case bytes8:
-			r.skip(8)
-		case bytes16:
-			r.skip(16)
+			if code[at+1]|code[at+2] < 0x80 {
+				next = at + 3
+			}
 		case special:
-			s.special(op, in, at)
-		case bulk:
-			s.bulk(in, at, pushed)
-		case refused:
-			refuse(ErrUnsupported, at, "%s", in.name)
-		default:
-			refuse(ErrUnknownOpcode, at, "%#x", r.in[at:r.at])
+			switch {
+			case op == opI32Const && code[at+1] < 0x80:
+				next, constant = at+2, int64(uint32(int32(code[at+1])<<25>>25))
+			case (op == opGlobalGet || op == opGlobalSet) && code[at+1] < globals:
+				next = at + 2
+			}
 		}
-		if s.height > s.deepest {
-			s.deepest = s.height
+		if next == at {
+			break
 		}
+		at = next
+		s.constant = constant
+		cost += uint32(in.cost)
+		height += int32(in.delta)
+		deepest = max(deepest, height)
 	}
+	s.r.at, s.cost, s.height, s.deepest = at, cost, height, deepest
+}
+
+// instruction looks at the next one.
+func (s *scan) instruction() {
+	r := &s.r
+	at := r.at
+	op := r.byte()
+	in := &instructions[op]
+	if op >= opMisc {
+		in = s.prefixed(op)
+	}
+	s.cost += uint32(in.cost)
+	s.height += int32(in.delta)
+	pushed := s.constant
+	s.constant = -1
+	switch in.shape {
+	case plain:
+	case index:
+		r.skipInteger(5)
+	case memarg:
+		r.skipInteger(5)
+		r.skipInteger(5)
+	case lane:
+		r.skip(1)
+	case memargLane:
+		r.skipInteger(5)
+		r.skipInteger(5)
+		r.skip(1)
+	case signed:
+		r.skipInteger(10)
+	case bytes4:
+		r.skip(4)
+	case bytes8:
+		r.skip(8)
+	case bytes16:
+		r.skip(16)
+	case special:
+		s.special(op, in, at)
+	case bulk:
+		s.bulk(in, at, pushed)
+	case refused:
+		refuse(ErrUnsupported, at, "%s", in.name)
+	default:
+		refuse(ErrUnknownOpcode, at, "%#x", r.in[at:r.at])
+	}
+	s.deepest = max(s.deepest, s.height)
 }
 
 // prefixed reads the rest of an opcode of two parts.
@@ -276,7 +323,8 @@ func (s *scan) special(op byte, in *instruction, at int) {
 // with the region.
 func (s *scan) bulk(in *instruction, at int, length int64) {
 	r := &s.r
-	known := length >= 0 && length <= pieceBytes
+	const short = 4096
+	known := length >= 0 && length <= short
 	switch in.name {
 	case nameMemoryFill:
 		s.memory(at)
@@ -436,7 +484,9 @@ func (s *scan) blockType() (params, results uint32) {
 	return s.types[i].params, s.types[i].results
 }
 
+// signature is that of a call.
 func (s *scan) signature(typ uint32) {
+	s.calls++
 	s.height += int32(s.types[typ].results) - int32(s.types[typ].params)
 }
 

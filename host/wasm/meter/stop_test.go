@@ -3,6 +3,7 @@ package meter
 import (
 	"os"
 	"slices"
+	"sort"
 	"strings"
 	"testing"
 
@@ -97,4 +98,31 @@ func fixture(t testing.TB, name string) []byte {
 	module, err := os.ReadFile("testdata/" + name + ".wasm")
 	require.NoError(t, err)
 	return module
+}
+
+// TestDepthIsOfNativeStack: what a call may use of the depth bounds what it
+// uses of the engine's stack, in frames of any kind.
+func TestDepthIsOfNativeStack(t *testing.T) {
+	const (
+		ceiling = 10_240 << 13 // bytes: the engine's stack doubles until it is over 50 MB
+		bound   = 8 << 20
+	)
+	shapes := fixture(t, "shapes")
+	metered := instantiated(t, shapes, endless(), omission{})
+	native := instantiated(t, shapes, endless(), omission{depth: true})
+	most := func(m api.Module, name string, step int) int {
+		return step * sort.Search(1<<10, func(n int) bool {
+			enough(m)
+			_, err := m.ExportedFunction(name).Call(t.Context(), uint64(n*step))
+			return err != nil
+		})
+	}
+	for _, name := range functions(metered) {
+		if strings.HasPrefix(name, "depth_") {
+			calls, frame := most(metered, name, 1<<7), ceiling/most(native, name, 1<<11)
+			t.Logf("%s: %d calls of %d bytes", name, calls, frame)
+			assert.Greater(t, calls, 5000, name)
+			assert.Less(t, calls*frame, bound, name)
+		}
+	}
 }
