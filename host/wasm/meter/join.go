@@ -17,8 +17,11 @@ const maxGap = 64
 // bounds. It leaves segments alone that instructions may name, and those of a
 // module that writes some over others.
 func (m *module) join() {
+	if m.dataCount >= 0 || !m.sections[sectionMemory].more() {
+		return
+	}
 	r := m.sections[sectionMemory]
-	if m.dataCount >= 0 || !r.more() || r.u32() == 0 {
+	if r.u32() == 0 {
 		return
 	}
 	size := int64(r.limits()) << 16
