@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -36,12 +37,13 @@ func readFile(path string, most int64) ([]byte, error) {
 	if info.Size() > most {
 		return nil, tooLarge
 	}
-	data, err := io.ReadAll(io.LimitReader(f, most+1)) // the size may say less, as of a file that grows
-	if err != nil {
+	var data bytes.Buffer
+	data.Grow(int(info.Size()) + bytes.MinRead)
+	if _, err := data.ReadFrom(io.LimitReader(f, most+1)); err != nil { // the size may say less, as of a file that grows
 		return nil, err
 	}
-	if int64(len(data)) > most {
+	if int64(data.Len()) > most {
 		return nil, tooLarge
 	}
-	return data, nil
+	return data.Bytes(), nil
 }

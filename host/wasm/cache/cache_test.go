@@ -209,6 +209,7 @@ func TestCompilingThatTakesLongIsTold(t *testing.T) {
 		compile("quick.wasm", SlowAfter-time.Millisecond)
 		compile("slow.wasm", SlowAfter+time.Millisecond)
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		assert.Equal(t, []string{fmt.Sprintf("slow.wasm: %d", len(answering(1, 1)))}, told)
 	})
 }

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -20,16 +21,16 @@ import (
 const sharerVariable = "HOOKHOST_TEST_SHARER"
 
 const (
-	sharedModules = 4
-	sharedOthers  = 150 // functions: it takes a while to compile them, and to write and read their code
-	sharedStarts  = 6
+	sharedModules = 3
+	sharedOthers  = 50 // functions: it takes a while to compile them, and to write and read their code
+	sharedStarts  = 5
 )
 
 // share starts so many times, and uses every module each time.
 func share(dir string, starts int) error {
 	ctx := context.Background()
 	for range starts {
-		c := New(Options{Dir: dir, Version: "7"})
+		c := New(Options{Dir: dir, Version: "7", Log: slog.New(slog.DiscardHandler)})
 		var all sync.WaitGroup
 		faults := make([]error, sharedModules)
 		for number := range faults {
@@ -73,7 +74,7 @@ func TestProcessesShareAFolder(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "cache")
 			over := make(chan struct{})
 			var sharers, harming sync.WaitGroup
-			for range 4 {
+			for range 3 {
 				sharers.Go(func() {
 					child := exec.CommandContext(t.Context(), os.Args[0])
 					child.Env = append(os.Environ(), sharerVariable+"="+dir)
@@ -96,7 +97,7 @@ func TestProcessesShareAFolder(t *testing.T) {
 			harming.Wait()
 
 			require.NoError(t, share(dir, 1), "another start mends what is still damaged")
-			c := New(Options{Dir: dir, Version: "7"})
+			c := New(Options{Dir: dir, Version: "7", Log: slog.New(slog.DiscardHandler)})
 			for number := range byte(sharedModules) {
 				_, err := c.entry(keyOf(answering(number, sharedOthers))).read()
 				assert.NoError(t, err)
