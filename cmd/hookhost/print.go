@@ -263,7 +263,11 @@ func (p *printer) endTurn() {
 		if g.count > 1 {
 			times = fmt.Sprintf(" x%d", g.count)
 		}
-		p.say("    %-15s %-10s %-9s %7.2f ms  %5s fuel%s  %s", l.Hook, l.Stage, l.Verdict, l.TookMS, short(l.Fuel), times, l.Detail)
+		fuel := ""
+		if l.Fuel > 0 {
+			fuel = fmt.Sprintf("  %5s fuel", short(l.Fuel))
+		}
+		p.say("    %-15s %-10s %-9s %7.2f ms%s%s  %s", l.Hook, l.Stage, l.Verdict, l.TookMS, fuel, times, l.Detail)
 	}
 	for _, s := range p.spans {
 		p.operation(s)
