@@ -49,10 +49,12 @@ type Call struct {
 		pointer string
 		json    []byte
 	}
-	draft     draft
-	lines     int
-	rejected  *rejection
-	storeAway bool
+	large      map[string][]byte // what get read of more than a few KB, by pointer
+	largeBytes int
+	draft      draft
+	lines      int
+	rejected   *rejection
+	storeAway  bool
 }
 
 // NewCall begins a call. A nil event is the call of configure.

@@ -193,12 +193,32 @@ func (c *Call) Get(pointer string, buf []byte) int32 {
 	if c.got.json != nil && c.got.pointer == pointer {
 		return fill(buf, c.got.json)
 	}
+	if value, made := c.large[pointer]; made {
+		return fill(buf, value)
+	}
 	value, code := c.get(pointer)
 	if code != abi.OK {
 		return code
 	}
-	c.got.pointer, c.got.json = pointer, value
+	c.keep(pointer, value)
 	return fill(buf, value)
+}
+
+const largeJSON = 64 << 10
+
+// keep has what get made for when it is asked for again. Large values take
+// milliseconds to make, in which a guest cannot be stopped: those are made
+// once, as long as all of them are not more than one value may be.
+func (c *Call) keep(pointer string, value []byte) {
+	if len(value) < largeJSON {
+		c.got.pointer, c.got.json = pointer, value
+		return
+	}
+	if c.large == nil || c.largeBytes+len(value) > abi.MaxValue {
+		c.large, c.largeBytes = map[string][]byte{}, 0
+	}
+	c.large[pointer] = value
+	c.largeBytes += len(value)
 }
 
 func (c *Call) get(pointer string) ([]byte, abi.Code) {
