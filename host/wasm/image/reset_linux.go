@@ -39,7 +39,7 @@ func (m *mapped) reset(c content) error {
 func (m *mapped) base() uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(m.reserved)))) }
 
 // region and query are page_region and pm_scan_arg of linux/fs.h.
-type region struct{ start, end, categories uint64 }
+type region struct{ start, end, _ uint64 }
 
 type query struct {
 	size, flags              uint64
