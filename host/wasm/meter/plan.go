@@ -22,9 +22,9 @@ const (
 // that comes back to its beginning do all functions leave their charge to
 // others, and those that call through a table never do.
 const (
-	maxOwed    = 64 // fuel
-	maxShallow = 64 // depth
-	maxDown    = 1000
+	maxOwed    = 64   // fuel
+	maxShallow = 64   // depth
+	maxDown    = 1000 // how far down from a function others are planned with it
 )
 
 // decide plans all functions.
