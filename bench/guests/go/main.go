@@ -1,4 +1,5 @@
-// The guest in Go: what it does to the first text of a request, the key `task`
+// The guest in Go: what it does to the first text of a request or
+// response, the key `task`
 // of its configuration says.
 package main
 
@@ -10,7 +11,7 @@ import (
 func main() {}
 
 func init() {
-	guest.Register(guest.Hooks{Configure: configure, BeforeModel: perform})
+	guest.Register(guest.Hooks{Configure: configure, BeforeModel: perform, AfterModel: perform})
 }
 
 var task func(*guest.Call, guest.Leaf) guest.Verdict
