@@ -36,19 +36,20 @@ url = "memory://"
 namespace = "bench"
 [limits]
 plans = "plans.toml"
-[defaults]
-on_error = "closed"
 [stage.meter]
 module = %q
 role = "observer"
+on_error = "closed"
 grants = ["usage:write"]
 [stage.ratelimit]
 module = %q
 role = "responder"
+on_error = "closed"
 grants = ["limit:turn", "limit:tokens", "limit:runs"]
 [stage.redact]
 module = %q
 role = "transformer"
+on_error = "closed"
 `
 
 // kindsOfTurn are what is measured through the chain that ships.
@@ -213,8 +214,8 @@ func measureNoOps(l *lab, s settings) []figure {
 	}
 	h := openManifest(l, writeManifest(l, noOpManifest, plenty), host.Options{Native: native})
 	figures := []figure{
-		alone("turns: chain and ledger, three no-op stages", "µs", took).atMost(25),
-		alone("turns: chain and ledger, allocations", "count", allocations).atMost(40),
+		alone("turns: chain and ledger, three no-op stages", "µs", took).aim(25),
+		alone("turns: chain and ledger, allocations", "count", allocations).aim(40),
 	}
 	ours, peer := side{k.open(l, h.Plugin()), k.said(), h}, side{k.open(l), k.said(), nil}
 	figures = append(figures, compareTurns(l, s, "turns: text turn, three no-op stages", "no plugin", ours, peer, between, "ours - peer")...)

@@ -69,8 +69,11 @@ const Pattern = `[A-Z]{2,3}-[0-9]{4,8}`
 
 var pattern = regexp.MustCompile(Pattern)
 
-// Regexp lists all matches of the pattern.
-func Regexp(text string) string { return strings.Join(pattern.FindAllString(text, -1), ",") }
+// Regexp counts and lists all matches of the pattern.
+func Regexp(text string) string {
+	found := pattern.FindAllString(text, -1)
+	return fmt.Sprintf("%d found: %s", len(found), strings.Join(found, ","))
+}
 
 // Card is what stands in place of a card's number.
 const Card = "[card]"

@@ -55,14 +55,14 @@ pub fn compile() {
     unsafe { PATTERN = Regex::new("[A-Z]{2,3}-[0-9]{4,8}").ok() };
 }
 
-/// Lists all numbers of cases.
+/// Counts and lists all numbers of cases.
 pub fn regexp(text: &str) -> i64 {
     let pattern = match unsafe { PATTERN.as_ref() } {
         Some(pattern) => pattern,
         None => return FAIL,
     };
     let found: Vec<&str> = pattern.find_iter(text).map(|m| m.as_str()).collect();
-    answer(&found.join(","))
+    answer(&format!("{} found: {}", found.len(), found.join(",")))
 }
 
 /// Masks runs of 13 to 19 digits, in groups with one space or hyphen between
