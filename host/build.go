@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -72,9 +73,10 @@ func (h *Host) load(ctx context.Context, m *manifest.Manifest, s *manifest.Stage
 		return nil, err
 	}
 	loaded, err := h.runtime.Load(ctx, wasm.Config{
-		Name: s.Spec.Name, Module: s.Code, Grants: s.Grants, Config: settings(s.Config), Secrets: secrets,
+		Name: s.Spec.Name, File: filepath.Base(s.Module), Module: s.Code, Grants: s.Grants, Config: settings(s.Config), Secrets: secrets,
 		Memory: uint64(s.Memory), Pool: s.Pool, Timeout: s.Spec.Timeout,
 		Shadow: s.Spec.Mode == chain.Shadow, Local: s.Spec.OnStore == chain.Local, Output: s.Output,
+		Shared: s.Isolation == manifest.IsolationNone,
 	}, h.services)
 	if err != nil {
 		return h.unloadable(m, s, err)

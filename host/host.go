@@ -105,7 +105,7 @@ func prepare(ctx context.Context, path string, o Options) (*Host, *chain.Chain, 
 		Store: h.store, StoreTimeout: m.Store.Timeout, Away: away, Local: memory.New(o.clock()), Replicas: h.Replicas,
 		Plans: h.plans, Log: h.log, Meter: o.meter(),
 	}
-	h.runtime = wasm.New(cacheDir(o.CacheDir), h.log)
+	h.runtime = wasm.New(wasm.Options{CacheDir: cacheDir(o.CacheDir), Log: h.log, Compiling: o.Compiling})
 	first, err := h.build(ctx, m)
 	if err != nil {
 		return nil, nil, errors.Join(err, h.store.Close(ctx))

@@ -22,6 +22,10 @@ type Options struct {
 	// CacheDir keeps compiled modules; empty is hookhost in the user's cache
 	// folder. A folder that cannot be written means compiling at each start.
 	CacheDir string
+	// Compiling is told of a module that takes longer than a second to compile,
+	// while it does, with its size in bytes; of several at once, perhaps. nil
+	// logs it.
+	Compiling func(module string, size int)
 	// Log gets what operators read. nil is slog.Default().
 	Log *slog.Logger
 	// Meter counts what the host does. nil is otel.GetMeterProvider().

@@ -184,6 +184,7 @@ var fields = map[string]struct {
 	"stage.grants":         {"", `grants = ["actions"]`, []abi.Grant{{Family: "actions"}}, func(m *Manifest) any { return m.Stages[0].Grants }},
 	"stage.memory":         {"", `memory = "2GiB"`, int64(2 << 30), func(m *Manifest) any { return m.Stages[0].Memory }},
 	"stage.pool":           {"", `pool = 3`, 3, func(m *Manifest) any { return m.Stages[0].Pool }},
+	"stage.isolation":      {"", `isolation = "none"`, IsolationNone, func(m *Manifest) any { return m.Stages[0].Isolation }},
 	"stage.output":         {"", `output = true`, true, func(m *Manifest) any { return m.Stages[0].Output }},
 	"stage.module":         {"", "", "hook.wasm", func(m *Manifest) any { return filepath.Base(m.Stages[0].Module) }},
 	"stage.sha256": {

@@ -25,6 +25,31 @@ type Stage struct {
 	Memory  int64 // bytes that an instance may have, whole Wasm pages
 	Pool    int   // instances at most
 	Output  bool  // the guest's output and log are shown, not only counted
+
+	Isolation Isolation
+}
+
+// Isolation says what a call of a stage may find of the calls before it in the
+// memory of its instance.
+type Isolation uint8
+
+// The kinds of isolation.
+const (
+	IsolationCall Isolation = 1 + iota // nothing
+	IsolationNone                      // what they left there
+)
+
+// UnmarshalText reads a kind of isolation by its name.
+func (i *Isolation) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "call":
+		*i = IsolationCall
+	case "none":
+		*i = IsolationNone
+	default:
+		return fmt.Errorf("unknown isolation %q: want call, none", text)
+	}
+	return nil
 }
 
 // stageReader reads the stages of one manifest.
@@ -44,6 +69,8 @@ func (r *stageReader) read(t *table, name string, store Store) Stage {
 		Memory: read(t, "memory", r.defaults.memory, asMemory),
 		Pool:   int(read(t, "pool", r.defaults.pool, asPool)),
 		Output: read(t, "output", false, asBool),
+
+		Isolation: read(t, "isolation", IsolationCall, as[Isolation]),
 	}
 	switch {
 	case r.noModules:

@@ -1,7 +1,6 @@
 package hostfn_test
 
 import (
-	"context"
 	"encoding/binary"
 	"testing"
 
@@ -72,40 +71,6 @@ func TestPointersOutsideMemoryAreBadArguments(t *testing.T) {
 	assert.Equal(t, abi.NotFound, callWith(kv, c, m, 0, 5, 6, 1, 0xffff_fff0, 0), "nothing is written to a buffer of no length")
 	assert.EqualValues(t, 17, callWith(get, c, m, 5, 2, 6, 100), "in and out may overlap")
 	assert.Equal(t, "\"Gr\u00fc\u00dfe an alle\"", string(m[6:6+17]))
-}
-
-// FuzzFunctions calls any function with any arguments on any memory: it gives
-// a length or a documented code, and the verdict after it can be made.
-func FuzzFunctions(f *testing.F) {
-	table := hostfn.Table()
-	f.Add(uint8(0), uint8(abi.BeforeModel), uint64(0), uint64(16), uint64(32), uint64(8), uint64(64), uint64(64), uint64(5), uint64(1), []byte("turn\nrunscachepiijobs/a\"x\""))
-	f.Add(uint8(5), uint8(abi.AfterModel), uint64(0), uint64(0), uint64(2), uint64(0), uint64(4), uint64(0), uint64(0), uint64(0), []byte("text"))
-	f.Add(uint8(20), uint8(abi.BeforeRun), uint64(0), uint64(4), uint64(8), uint64(24), uint64(0), uint64(0), uint64(0), uint64(0), []byte("turn                            "))
-	f.Add(uint8(24), uint8(abi.AfterModel), uint64(1<<63), uint64(1<<40), uint64(1<<32-1), uint64(1<<32-1), uint64(0), uint64(0), uint64(0), uint64(0), []byte{})
-	f.Fuzz(func(t *testing.T, which, hook uint8, a0, a1, a2, a3, a4, a5, a6, a7 uint64, bytes []byte) {
-		b := newBench(t, "usage:read", "usage:write", "kv:cache", "claim:jobs", "secret:pii",
-			"limit:turn", "limit:tokens", "limit:runs", "actions", "session:read", "session:write")
-		b.stage.Secrets = map[string][]byte{"pii": {1}}
-		b.ev.SetState = func(string, any) error { return nil }
-		fn := table[int(which)%len(table)]
-		b.ev.Hook = abi.Hook(hook%uint8(abi.Close)) + 1
-		c := b.call()
-		if hook == 0 {
-			c = b.services.NewCall(context.Background(), b.stage, nil)
-		}
-		m := append(make(memory, 0, 256), bytes...)
-		args := []uint64{a0, a1, a2, a3, a4, a5, a6, a7}
-		code := callWith(fn, c, m, args[:len(fn.Params)]...)
-		if code < 0 {
-			require.NotEqual(t, "code?", abi.CodeName(code), "%s.%s gave %d", fn.Module, fn.Name, code)
-		}
-		require.NotContains(t, b.log.String(), "panicked")
-		require.LessOrEqual(t, code, int32(abi.MaxValue))
-		for _, kind := range []abi.Kind{abi.Continue, abi.Amend} {
-			_, err := c.Verdict(kind, 0)
-			require.NoError(t, err)
-		}
-	})
 }
 
 func TestStateAddThroughMemory(t *testing.T) {

@@ -2,7 +2,6 @@ package wasm
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,10 +9,9 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/hookhost/hookhost/abi"
-	"github.com/hookhost/hookhost/host/hostfn"
+	"github.com/hookhost/hookhost/host/wasm/meter"
 )
 
 func checkMagic(module []byte) error {
@@ -23,29 +21,31 @@ func checkMagic(module []byte) error {
 	return nil
 }
 
-func compileWith(ctx context.Context, cache wazero.CompilationCache, module []byte) (wazero.Runtime, wazero.CompiledModule, error) {
-	engine := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().
-		WithCompilationCache(cache).
-		WithCloseOnContextDone(true).
-		WithDebugInfoEnabled(false))
-	compiled, err := engine.CompileModule(ctx, module)
-	if err != nil {
-		_ = engine.Close(ctx)
-		return nil, nil, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	return engine, compiled, nil
-}
-
 // check looks at the module before anything of it runs. All faults are told
 // at once.
 func (s *Stage) check() error {
-	exports := s.module.ExportedFunctions()
+	exports := s.code.Module.ExportedFunctions()
 	_, command := exports["_start"]
 	if _, ours := exports[abi.ExportCall]; command && !ours {
 		return ErrCommand
 	}
-	return errors.Join(checkExports(s.module), s.checkImports(), checkMemory(s.module, s.cfg.Memory))
+	return errors.Join(checkExports(s.code.Module), s.checkImports(), checkMemory(s.code.Module, s.cfg.Memory), s.checkState())
 }
+
+// checkState refuses state that would go from one call to the next.
+func (s *Stage) checkState() error {
+	if s.cfg.Shared || len(s.notes.Unheld) == 0 {
+		return nil
+	}
+	var errs []error
+	for _, use := range s.notes.Unheld[:min(len(s.notes.Unheld), maxUses)] {
+		errs = append(errs, fmt.Errorf("%w: %s in function %d, at byte %#x", ErrUnheld, use.What, use.Function, use.Offset))
+	}
+	return errors.Join(errs...)
+}
+
+// maxUses is how many uses of one thing are told.
+const maxUses = 5
 
 type signature struct{ params, results []api.ValueType }
 
@@ -114,30 +114,20 @@ func checkMemory(m wazero.CompiledModule, limit uint64) error {
 
 // checkImports sees to it that every import exists and is granted.
 func (s *Stage) checkImports() error {
-	table := map[string]hostfn.Function{}
-	for _, f := range hostfn.Table() {
-		table[f.Module+"."+f.Name] = f
-	}
-	wasi, err := s.wasiFunctions()
-	if err != nil {
-		return err
-	}
 	var errs []error
-	for _, imported := range s.module.ImportedFunctions() {
+	for _, imported := range s.code.Module.ImportedFunctions() {
 		module, name, _ := imported.Import()
-		full := module + "." + name
-		ours, known := table[full]
-		want := signatureOfImport(ours)
-		if module == wasi_snapshot_preview1.ModuleName {
-			want, known = wasi[name]
+		if module == meter.Module {
+			continue
 		}
+		f := hostFunctions()[module+"."+name]
 		switch {
-		case !known:
-			errs = append(errs, fmt.Errorf("%w: %s", ErrImport, full))
-		case !signatureOf(imported).equal(want):
-			errs = append(errs, fmt.Errorf("%w: %s is imported as %s and is %s", ErrImport, full, signatureOf(imported), want))
-		case ours.Grant != "" && !s.hasFamily(ours.Grant):
-			errs = append(errs, fmt.Errorf("%w: %s needs the grant %s", ErrNotGranted, full, grantForms[ours.Grant]))
+		case f == nil:
+			errs = append(errs, fmt.Errorf("%w: %s.%s", ErrImport, module, name))
+		case !signatureOf(imported).equal(f.sig):
+			errs = append(errs, fmt.Errorf("%w: %s is imported as %s and is %s", ErrImport, f.fullName(), signatureOf(imported), f.sig))
+		case f.grant != "" && !s.hasFamily(f.grant):
+			errs = append(errs, fmt.Errorf("%w: %s needs the grant %s", ErrNotGranted, f.fullName(), grantForms[f.grant]))
 		}
 	}
 	return errors.Join(errs...)
@@ -149,26 +139,4 @@ var grantForms = map[string]string{
 
 func (s *Stage) hasFamily(family string) bool {
 	return slices.ContainsFunc(s.cfg.Grants, func(g abi.Grant) bool { return g.Family == family })
-}
-
-func signatureOfImport(f hostfn.Function) signature {
-	params := make([]api.ValueType, len(f.Params))
-	for i, p := range f.Params {
-		params[i] = api.ValueType(p)
-	}
-	return signature{params, i32}
-}
-
-// wasiFunctions knows the WASI functions that stock toolchains import.
-func (s *Stage) wasiFunctions() (map[string]signature, error) {
-	compiled, err := wasi_snapshot_preview1.NewBuilder(s.engine).Compile(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	defer compiled.Close(context.Background())
-	functions := map[string]signature{}
-	for name, f := range compiled.ExportedFunctions() {
-		functions[name] = signatureOf(f)
-	}
-	return functions, nil
 }

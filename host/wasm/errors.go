@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tetratelabs/wazero/sys"
-
 	"github.com/hookhost/hookhost/chain"
+	"github.com/hookhost/hookhost/host/wasm/wasi"
 )
 
 // What Load fails with, each wrapped with its detail in a *LoadError.
@@ -23,6 +22,18 @@ var (
 	ErrHooks      = errors.New("wants hooks that do not exist")
 	ErrMemory     = errors.New("needs more memory than the stage may have")
 	ErrStart      = errors.New("did not start")
+	ErrUnheld     = errors.New("has state that cannot be put back after a call: take it out, or set isolation = \"none\"")
+)
+
+// What a call that did not come to a verdict failed with, inside the
+// *chain.Failure.
+var (
+	ErrDeadline    = errors.New("out of time")
+	ErrCancelled   = errors.New("the caller went away")
+	ErrTooDeep     = errors.New("calls nested too deep")
+	ErrOutOfMemory = errors.New("out of memory")
+	ErrHostCalls   = errors.New("too many calls of host functions")
+	ErrTrap        = errors.New("trap")
 )
 
 // LoadError says which stage's module did not load.
@@ -50,12 +61,19 @@ func (e *RejectedError) Error() string {
 	return fmt.Sprintf("configuration rejected: %s: %s", e.Key, e.Text)
 }
 
-// trap describes what ended a guest from inside: the kind of trap and the
+// trapError describes what ended a guest from inside: the kind of trap and the
 // functions it happened in, which are constant for a module. Nothing that the
 // guest computed or wrote gets into it.
+type trapError struct{ text string }
+
+func (e *trapError) Error() string { return e.text }
+
+// Unwrap gives ErrTrap.
+func (e *trapError) Unwrap() error { return ErrTrap }
+
 func trap(err error) error {
-	if exit := (*sys.ExitError)(nil); errors.As(err, &exit) {
-		return &exitError{exit.ExitCode()}
+	if exit := (*wasi.Exit)(nil); errors.As(err, &exit) {
+		return &exitError{exit}
 	}
 	const maxFrames = 6
 	lines := strings.Split(err.Error(), "\n")
@@ -67,25 +85,40 @@ func trap(err error) error {
 		}
 		text += " in " + strings.Join(frames, " < ")
 	}
-	return errors.New(text)
+	return &trapError{text}
 }
 
-type exitError struct{ code uint32 }
+// exitError is a trap that the guest asked for.
+type exitError struct{ exit *wasi.Exit }
 
-func (e *exitError) Error() string { return fmt.Sprintf("exited with code %d", e.code) }
+func (e *exitError) Error() string { return e.exit.Error() }
 
-// failure finds the cause of a call that did not return. caller is the context
-// without the stage's own limit.
-func failure(caller, limited context.Context, err error, outOfMemory, storeAway bool) *chain.Failure {
+// Unwrap gives ErrTrap and the exit.
+func (e *exitError) Unwrap() []error { return []error{ErrTrap, e.exit} }
+
+// stackOverflow reports whether the engine's own stack was used up. The error
+// is not exported; it comes as it is, and with a trace around it.
+func stackOverflow(err error) bool {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return strings.TrimPrefix(first, "wasm error: ") == "stack overflow"
+}
+
+// failure finds the cause of a call that did not return. refused says that the
+// guest did not get the memory it asked for.
+func failure(err error, refused, storeAway bool) *chain.Failure {
 	switch {
-	case caller.Err() != nil && !errors.Is(caller.Err(), context.DeadlineExceeded):
-		return &chain.Failure{Cause: chain.CauseCancelled, Err: caller.Err()}
-	case limited.Err() != nil && storeAway:
-		return &chain.Failure{Cause: chain.CauseStore, Err: errors.New("out of time after the store was unavailable")}
-	case limited.Err() != nil:
-		return &chain.Failure{Cause: chain.CauseDeadline, Err: limited.Err()}
-	case outOfMemory:
-		return &chain.Failure{Cause: chain.CauseMemory, Err: trap(err)}
+	case errors.Is(err, ErrCancelled):
+		return &chain.Failure{Cause: chain.CauseCancelled, Err: fmt.Errorf("%w: %w", ErrCancelled, context.Canceled)}
+	case errors.Is(err, ErrDeadline) && storeAway:
+		return &chain.Failure{Cause: chain.CauseStore, Err: fmt.Errorf("%w after the store was unavailable", ErrDeadline)}
+	case errors.Is(err, ErrDeadline):
+		return &chain.Failure{Cause: chain.CauseDeadline, Err: ErrDeadline}
+	case errors.Is(err, ErrTooDeep), stackOverflow(err):
+		return &chain.Failure{Cause: chain.CauseDepth, Err: ErrTooDeep}
+	case errors.Is(err, ErrHostCalls):
+		return &chain.Failure{Cause: chain.CauseHostCalls, Err: ErrHostCalls}
+	case refused:
+		return &chain.Failure{Cause: chain.CauseMemory, Err: fmt.Errorf("%w: %w", ErrOutOfMemory, trap(err))}
 	}
 	return &chain.Failure{Cause: chain.CauseTrap, Err: trap(err)}
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/abi/golden"
-	"github.com/hookhost/hookhost/abi/guest"
+	sdk "github.com/hookhost/hookhost/abi/guest"
 	"github.com/hookhost/hookhost/host/hostfn"
 	"github.com/hookhost/hookhost/host/internal/fake"
 	"github.com/hookhost/hookhost/store"
@@ -26,7 +26,7 @@ import (
 )
 
 // What a native guest calls and what a compiled one imports is one thing.
-var _ guest.Host = (*hostfn.Call)(nil)
+var _ sdk.Host = (*hostfn.Call)(nil)
 
 // TestGoldenCompiled runs the golden cases, which abi/golden runs natively,
 // through the guest as it is compiled for the sandbox.
@@ -86,7 +86,7 @@ func goldenStage(t *testing.T, module []byte) *Stage {
 		require.True(t, ok, name)
 		cfg.Grants = append(cfg.Grants, grant)
 	}
-	stage, err := New(cacheDir, slog.New(slog.DiscardHandler)).Load(t.Context(), cfg, services)
+	stage, err := New(Options{CacheDir: cacheDir, Log: slog.New(slog.DiscardHandler)}).Load(t.Context(), cfg, services)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, stage.Close(context.WithoutCancel(t.Context()))) })
 	return stage

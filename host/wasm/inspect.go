@@ -2,11 +2,14 @@ package wasm
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/host/hostfn"
+	"github.com/hookhost/hookhost/host/wasm/meter"
 )
 
 // Info is what can be told about a module without a manifest.
@@ -24,9 +27,6 @@ type Info struct {
 // Inspect compiles a module and starts it once, with no configuration. It
 // fails for what is no Wasm module.
 func (r *Runtime) Inspect(ctx context.Context, module []byte) (Info, error) {
-	if err := checkMagic(module); err != nil {
-		return Info{}, err
-	}
 	info, err := r.describe(ctx, module)
 	if err != nil {
 		return Info{}, err
@@ -45,17 +45,18 @@ func (r *Runtime) Inspect(ctx context.Context, module []byte) (Info, error) {
 }
 
 func (r *Runtime) describe(ctx context.Context, module []byte) (info Info, err error) {
-	code := r.acquire(keyOf(module))
-	defer r.release(code)
-	engine, compiled, err := r.compile(ctx, code, module)
+	code, err := r.compile(ctx, "", module)
 	if err != nil {
 		return Info{}, err
 	}
-	defer engine.Close(ctx)
-	defer compiled.Close(ctx)
+	defer func() { err = errors.Join(err, code.Close(ctx)) }()
+	compiled := code.Module
 	needs := map[string]bool{}
 	for _, f := range compiled.ImportedFunctions() {
 		from, name, _ := f.Import()
+		if from == meter.Module {
+			continue
+		}
 		info.Imports = append(info.Imports, from+"."+name+" "+signatureOf(f).String())
 		for _, ours := range abi.Imports() {
 			if ours.Module == from && ours.Name == name && ours.Grant != "" {
@@ -66,6 +67,9 @@ func (r *Runtime) describe(ctx context.Context, module []byte) (info Info, err e
 	info.Grants = slices.Sorted(maps.Keys(needs))
 	exports := compiled.ExportedFunctions()
 	for _, name := range slices.Sorted(maps.Keys(exports)) {
+		if strings.HasPrefix(name, meter.Module) {
+			continue
+		}
 		info.Exports = append(info.Exports, name+" "+signatureOf(exports[name]).String())
 	}
 	for _, memory := range compiled.ExportedMemories() {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestInspect(t *testing.T) {
-	r := New(cacheDir, nil)
+	r := New(Options{CacheDir: cacheDir})
 	info, err := r.Inspect(t.Context(), fixture(t, "ungranted"))
 	require.NoError(t, err)
 	assert.Equal(t, Info{
@@ -31,5 +31,5 @@ func TestInspect(t *testing.T) {
 
 	_, err = r.Inspect(t.Context(), []byte("text"))
 	require.ErrorIs(t, err, ErrNotWasm)
-	assert.Empty(t, r.codes, "all is freed")
+	assert.Zero(t, r.cache.InUse(), "all is freed")
 }

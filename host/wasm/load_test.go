@@ -2,8 +2,6 @@ package wasm
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -104,76 +102,6 @@ func TestHooksAreThoseTheModuleAsksFor(t *testing.T) {
 	assert.Equal(t, abi.SetOf(abi.BeforeModel), newBench(t, "refuse_c").loads().stage.Hooks())
 }
 
-func cached(t *testing.T, dir string) []string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*", "*", "wazero*", "*"))
-	require.NoError(t, err)
-	return files
-}
-
-func TestCacheOnDiskIsUsedAgain(t *testing.T) {
-	dir := t.TempDir()
-	b := newBench(t, "ready")
-	b.runtime = New(dir, nil)
-	b.loads().answers("ready")
-	files := cached(t, dir)
-	require.Len(t, files, 1)
-	before, err := os.Stat(files[0])
-	require.NoError(t, err)
-
-	b.runtime = New(dir, nil)
-	b.loads().answers("ready")
-	after, err := os.Stat(cached(t, dir)[0])
-	require.NoError(t, err)
-	assert.True(t, os.SameFile(before, after), "not compiled again")
-}
-
-func TestCacheOnDiskSurvivesCorruption(t *testing.T) {
-	for name, corrupt := range map[string]func(*testing.T, string){
-		"emptied":   func(t *testing.T, f string) { require.NoError(t, os.Truncate(f, 0)) },
-		"truncated": func(t *testing.T, f string) { require.NoError(t, os.Truncate(f, 40)) },
-		"one bit of an offset": func(t *testing.T, f string) {
-			code, err := os.ReadFile(f)
-			require.NoError(t, err)
-			code[20] ^= 0x10
-			require.NoError(t, os.WriteFile(f, code, 0o600))
-		},
-		"sum lost": func(t *testing.T, f string) {
-			require.NoError(t, os.Remove(filepath.Join(filepath.Dir(filepath.Dir(f)), sumFile)))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			b := newBench(t, "ready")
-			b.runtime = New(dir, nil)
-			b.loads()
-			files := cached(t, dir)
-			require.Len(t, files, 1)
-			want, err := os.ReadFile(files[0])
-			require.NoError(t, err)
-			corrupt(t, files[0])
-
-			b.runtime = New(dir, nil)
-			b.loads().answers("ready")
-			have, err := os.ReadFile(cached(t, dir)[0])
-			require.NoError(t, err)
-			assert.Equal(t, want, have, "built again")
-		})
-	}
-}
-
-func TestCacheFallsBackToMemory(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	for name, dir := range map[string]string{"no folder": "", "not to be written": filepath.Join(file, "below")} {
-		t.Run(name, func(t *testing.T) {
-			b := newBench(t, "ready")
-			b.runtime = New(dir, nil)
-			b.loads().answers("ready")
-		})
-	}
-}
-
 func TestOneModuleServesSeveralStages(t *testing.T) {
 	b := newBench(t, "memory_refused")
 	small, err := b.runtime.Load(t.Context(), b.cfg, b.services)
@@ -181,12 +109,17 @@ func TestOneModuleServesSeveralStages(t *testing.T) {
 	b.cfg.Memory = 8 << 20
 	large, err := b.runtime.Load(t.Context(), b.cfg, b.services)
 	require.NoError(t, err)
-	require.Len(t, b.runtime.codes, 1, "compiled once")
+	require.Equal(t, 1, b.runtime.cache.InUse(), "compiled once")
 
 	sizeAfterGrowing := func(s *Stage) uint32 {
-		_, err := s.Call(t.Context(), event("a"))
+		ctx, cancel := context.WithTimeout(t.Context(), s.cfg.Timeout)
+		defer cancel()
+		in, err := s.pool.get(ctx)
 		require.NoError(t, err)
-		return s.pool.idle[0].(*plain).module.Memory().Size()
+		defer s.pool.put(in)
+		_, err = in.call(ctx, s.services.NewCall(ctx, &s.facts, event("a")))
+		require.NoError(t, err)
+		return in.(*guest).module.Memory().Size()
 	}
 	assert.LessOrEqual(t, sizeAfterGrowing(small), uint32(4<<20))
 	require.NoError(t, small.Close(t.Context()))
@@ -194,7 +127,7 @@ func TestOneModuleServesSeveralStages(t *testing.T) {
 	assert.Greater(t, size, uint32(4<<20), "each stage has its own limit, and outlives the other")
 	assert.LessOrEqual(t, size, uint32(8<<20))
 	require.NoError(t, large.Close(t.Context()))
-	assert.Empty(t, b.runtime.codes)
+	assert.Zero(t, b.runtime.cache.InUse())
 }
 
 func TestCloseFreesEverything(t *testing.T) {

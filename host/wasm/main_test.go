@@ -58,7 +58,7 @@ func fixture(t testing.TB, name string) []byte {
 func newBench(t testing.TB, name string) *bench {
 	b := &bench{t: t, store: fake.NewStore(), log: &bytes.Buffer{}}
 	log := slog.New(slog.NewTextHandler(b.log, nil))
-	b.runtime = New(cacheDir, log)
+	b.runtime = New(Options{CacheDir: cacheDir, Log: log})
 	b.services = &hostfn.Services{
 		Store: b.store,
 		Plans: fake.Plans{"turn": {Bucket: &store.Bucket{Units: 1, Per: time.Second, Burst: 100}}},
@@ -111,7 +111,7 @@ func (b *bench) refuses() error {
 	var load *LoadError
 	require.ErrorAs(b.t, err, &load)
 	require.Equal(b.t, "probe", load.Stage)
-	require.Empty(b.t, b.runtime.codes, "the code of a module that did not load is freed")
+	require.Zero(b.t, b.runtime.cache.InUse(), "the code of a module that did not load is freed")
 	return err
 }
 

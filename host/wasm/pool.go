@@ -2,77 +2,292 @@ package wasm
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
-// pool lends instances, each to one call at a time, and makes them when they
-// are needed.
+// idleFor is how long an instance may be idle before it is closed. One stays.
+const idleFor = time.Minute
+
+// pool lends instances, each to one call at a time. It makes them when they
+// are needed, up to its size, and puts them back to their image behind the
+// calls: that is the work of run, which is started with the pool and ends with
+// close. A call that finds only used ones puts one back itself.
 type pool struct {
-	create func(context.Context) (instance, error)
-	slots  chan struct{}
+	size    int
+	create  func(context.Context) (instance, error)
+	metrics *poolMetrics
+	busy    atomic.Int64 // instances that are lent
 
-	mu     sync.Mutex
-	idle   []instance
-	closed bool
+	mu      sync.Mutex
+	total   int // instances that there are or that are being made
+	clean   []idle
+	used    []instance
+	waiting []chan offer // each takes one offer, the first comes first
+	held    uint64       // bytes of the instances that are not lent
+	closed  bool
+
+	work chan struct{} // says that there are used instances
+	stop chan struct{}
+	done chan struct{}
 }
 
-func newPool(size int, create func(context.Context) (instance, error)) *pool {
-	return &pool{create: create, slots: make(chan struct{}, size)}
+// idle is a clean instance. In a pool the one used last is the last.
+type idle struct {
+	instance
+	since time.Time
 }
 
-// get waits for a slot until ctx is done, which it says with errNoSlot.
+// offer is what one call gives to another: an instance, or the place of one
+// that is to be made.
+type offer struct {
+	in   instance
+	used bool
+}
+
+func newPool(size int, create func(context.Context) (instance, error), metrics *poolMetrics) *pool {
+	p := &pool{
+		size: size, create: create, metrics: metrics,
+		work: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	metrics.watch(p)
+	go p.run()
+	return p
+}
+
+var (
+	errNoSlot = errors.New("every instance is in use")
+	errClosed = errors.New("the stage is closed")
+)
+
+// get lends an instance. It waits for one until ctx is done, which it says
+// with errNoSlot.
 func (p *pool) get(ctx context.Context) (instance, error) {
-	select {
-	case p.slots <- struct{}{}:
-	default:
-		select {
-		case p.slots <- struct{}{}:
-		case <-ctx.Done():
-			return nil, errNoSlot
-		}
-	}
-	if in := p.pop(); in != nil {
-		return in, nil
-	}
-	in, err := p.create(ctx)
+	o, err := p.obtain(ctx)
 	if err != nil {
-		<-p.slots
 		return nil, err
 	}
-	return in, nil
+	if o.used && !p.renew(o.in) {
+		o.in = nil
+	}
+	if o.in == nil {
+		if o.in, err = p.create(ctx); err != nil {
+			p.give(offer{})
+			return nil, err
+		}
+	}
+	p.busy.Add(1)
+	return o.in, nil
 }
 
-func (p *pool) pop() instance {
+// obtain finds an instance or the place of one.
+func (p *pool) obtain(ctx context.Context) (offer, error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.idle) == 0 {
-		return nil
+	o, err := p.take()
+	if !errors.Is(err, errNoSlot) {
+		p.mu.Unlock()
+		return o, err
 	}
-	in := p.idle[len(p.idle)-1]
-	p.idle = p.idle[:len(p.idle)-1]
+	wait := make(chan offer, 1)
+	p.waiting = append(p.waiting, wait)
+	p.mu.Unlock()
+	select {
+	case o, open := <-wait:
+		if !open {
+			return offer{}, errClosed
+		}
+		return o, nil
+	case <-ctx.Done():
+		p.leave(wait)
+		return offer{}, errNoSlot
+	}
+}
+
+// take is for who holds the lock.
+func (p *pool) take() (offer, error) {
+	switch {
+	case p.closed:
+		return offer{}, errClosed
+	case len(p.clean) > 0:
+		return offer{in: p.out(popLast(&p.clean).instance)}, nil
+	case len(p.used) > 0:
+		return offer{in: p.out(popLast(&p.used)), used: true}, nil
+	case p.total < p.size:
+		p.total++
+		return offer{}, nil
+	}
+	return offer{}, errNoSlot
+}
+
+func popLast[T any](list *[]T) T {
+	last := len(*list) - 1
+	v := (*list)[last]
+	*list = slices.Delete(*list, last, last+1)
+	return v
+}
+
+// out takes an instance out of what the pool has lying about.
+func (p *pool) out(in instance) instance {
+	p.held -= in.held()
 	return in
 }
 
-// put takes an instance back. One that cannot be used again is thrown away.
-func (p *pool) put(ctx context.Context, in instance, good bool) {
-	defer func() { <-p.slots }()
+// leave gives up waiting. An offer that came all the same is for the next.
+func (p *pool) leave(wait chan offer) {
 	p.mu.Lock()
-	keep := good && !p.closed
-	if keep {
-		p.idle = append(p.idle, in)
+	at := slices.Index(p.waiting, wait)
+	if at >= 0 {
+		p.waiting = slices.Delete(p.waiting, at, at+1)
 	}
 	p.mu.Unlock()
-	if !keep {
-		in.close(ctx)
+	if at >= 0 {
+		return
+	}
+	if o, open := <-wait; open {
+		p.give(o)
 	}
 }
 
-func (p *pool) close(ctx context.Context) {
+// adopt takes in an instance that was not made by create.
+func (p *pool) adopt(in instance) {
 	p.mu.Lock()
-	idle := p.idle
-	p.idle, p.closed = nil, true
+	p.total++
 	p.mu.Unlock()
-	for _, in := range idle {
-		in.close(ctx)
+	p.give(offer{in: in, used: in.used()})
+}
+
+// put takes an instance back after a call.
+func (p *pool) put(in instance) {
+	p.busy.Add(-1)
+	p.give(offer{in: in, used: in.used()})
+}
+
+// give offers an instance or a place to who waits longest, and else keeps it.
+func (p *pool) give(o offer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+		if o.in != nil {
+			o.in.close()
+		}
+		p.total--
+	case len(p.waiting) > 0:
+		p.waiting[0] <- o
+		p.waiting = slices.Delete(p.waiting, 0, 1)
+	case o.in == nil:
+		p.total--
+	case o.used:
+		p.held += o.in.held()
+		p.used = append(p.used, o.in)
+		select {
+		case p.work <- struct{}{}:
+		default:
+		}
+	default:
+		p.held += o.in.held()
+		p.clean = append(p.clean, idle{o.in, time.Now()})
 	}
+}
+
+// renew puts an instance back to its image. One that has no way back is
+// closed; its place is the caller's still.
+func (p *pool) renew(in instance) bool {
+	if reason := in.reset(); reason != "" {
+		in.close()
+		p.metrics.discarded(reason)
+		return false
+	}
+	p.metrics.reset()
+	return true
+}
+
+// run puts used instances back and closes those that nobody needs.
+func (p *pool) run() {
+	defer close(p.done)
+	look := time.NewTicker(idleFor / 4)
+	defer look.Stop()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-p.work:
+			p.renewAll()
+		case <-look.C:
+			p.shrink(time.Now().Add(-idleFor))
+		}
+	}
+}
+
+func (p *pool) renewAll() {
+	for {
+		p.mu.Lock()
+		if len(p.used) == 0 {
+			p.mu.Unlock()
+			return
+		}
+		in := p.out(popLast(&p.used))
+		p.mu.Unlock()
+		if !p.renew(in) {
+			in = nil
+		}
+		p.give(offer{in: in})
+	}
+}
+
+// shrink closes what is idle since before, but for the one used last.
+func (p *pool) shrink(before time.Time) {
+	p.mu.Lock()
+	n := 0
+	for n < len(p.clean)-1 && !p.clean[n].since.After(before) {
+		n++
+	}
+	old := slices.Clone(p.clean[:n])
+	p.clean = slices.Delete(p.clean, 0, n)
+	p.total -= n
+	for _, in := range old {
+		p.held -= in.held()
+	}
+	p.mu.Unlock()
+	for _, in := range old {
+		in.close()
+		p.metrics.discarded(discardIdle)
+	}
+}
+
+// close ends the pool. An instance that is still lent is closed when it comes
+// back.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	for _, wait := range p.waiting {
+		close(wait)
+	}
+	p.waiting = nil
+	p.mu.Unlock()
+	close(p.stop)
+	<-p.done
+	p.metrics.forget(p)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, in := range p.clean {
+		in.close()
+	}
+	for _, in := range p.used {
+		in.close()
+	}
+	p.total -= len(p.clean) + len(p.used)
+	p.clean, p.used, p.held = nil, nil, 0
+}
+
+// load is what a pool shows of itself.
+type load struct{ size, busy, waiting, bytes int64 }
+
+func (p *pool) load() load {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return load{int64(p.total), p.busy.Load(), int64(len(p.waiting)), int64(p.held)}
 }

@@ -4,49 +4,60 @@ package wasm
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
-	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 
 	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/host/hostfn"
+	"github.com/hookhost/hookhost/host/wasm/cache"
+	"github.com/hookhost/hookhost/host/wasm/image"
+	"github.com/hookhost/hookhost/host/wasm/meter"
 )
 
-// Runtime compiles modules, each once however many stages it serves.
+// Runtime loads modules and compiles them, each once however many stages it
+// serves.
 type Runtime struct {
-	dir string
-	log *slog.Logger
-
-	mu    sync.Mutex
-	codes map[[sha256.Size]byte]*code
+	log     *slog.Logger
+	cache   *cache.Cache
+	metrics *metrics
+	// newMemory makes the memory of a stage's first instance.
+	newMemory func(limit uint64) (*image.Memory, error)
 }
 
-// New makes a runtime that keeps compiled modules in dir. Where that is empty
-// or cannot be written they are kept in memory. A nil log is slog.Default.
-func New(dir string, log *slog.Logger) *Runtime {
-	if log == nil {
-		log = slog.Default()
+// Options say how a runtime works. The zero value keeps compiled modules in
+// memory.
+type Options struct {
+	// CacheDir keeps compiled modules for the next start. Empty, or one that
+	// cannot be written, means in memory, and a warning.
+	CacheDir string
+	// Log gets what operators read. nil is slog.Default().
+	Log *slog.Logger
+	// Compiling is told of a module that takes longer than a second to compile,
+	// while it does, with its size in bytes. nil logs it.
+	Compiling func(module string, size int)
+}
+
+// New makes a runtime.
+func New(o Options) *Runtime {
+	if o.Log == nil {
+		o.Log = slog.Default()
 	}
-	findVersion()
-	return &Runtime{dir: dir, log: log, codes: map[[sha256.Size]byte]*code{}}
+	compiled := cache.New(cache.Options{
+		Dir: o.CacheDir, Version: meter.Version, Log: o.Log, Slow: o.Compiling,
+		Config: wazero.NewRuntimeConfig().WithDebugInfoEnabled(false),
+	})
+	return &Runtime{log: o.Log, cache: compiled, metrics: newMetrics(o.Log), newMemory: image.New}
 }
-
-// findVersion has wazero look up its own version, which it keeps in a
-// variable without a lock: two modules that are compiled at once would race
-// for it.
-var findVersion = sync.OnceFunc(func() {
-	ctx := context.Background()
-	_ = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigCompiler()).Close(ctx)
-})
 
 // Config is one stage as the manifest has it.
 type Config struct {
 	Name    string
+	File    string // the module's, for people
 	Module  []byte
 	Grants  []abi.Grant
 	Config  []hostfn.Setting
@@ -57,6 +68,9 @@ type Config struct {
 	Shadow  bool
 	Local   bool // limits go on in this process while the store is away
 	Output  bool // what the guest logs and prints is written to the log
+	// Shared lets a call find what the calls before it left in the guest's
+	// memory. Otherwise an instance is put back to its image after each call.
+	Shared bool
 }
 
 func (c Config) withDefaults() Config {
@@ -87,23 +101,23 @@ func (r *Runtime) Load(ctx context.Context, cfg Config, services *hostfn.Service
 }
 
 func (r *Runtime) load(ctx context.Context, cfg Config, services *hostfn.Services) (_ *Stage, err error) {
-	if err := checkMagic(cfg.Module); err != nil {
+	code, err := r.compile(ctx, cfg.File, cfg.Module)
+	if err != nil {
 		return nil, err
 	}
-	code := r.acquire(keyOf(cfg.Module))
-	s := newStage(cfg, services, r.log, func() { r.release(code) })
+	s, err := r.newStage(cfg, services, code)
+	if err != nil {
+		return nil, errors.Join(err, code.Close(ctx))
+	}
 	defer func() {
 		if err != nil {
 			_ = s.Close(ctx)
 		}
 	}()
-	if s.engine, s.module, err = r.compile(ctx, code, cfg.Module); err != nil {
-		return nil, err
-	}
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	if err := s.linkHost(ctx); err != nil {
+	if err := code.Link(func() error { return s.linkHost(ctx) }); err != nil {
 		return nil, err
 	}
 	if err := s.first(ctx); err != nil {
@@ -112,70 +126,33 @@ func (r *Runtime) load(ctx context.Context, cfg Config, services *hostfn.Service
 	return s, nil
 }
 
-func keyOf(module []byte) [sha256.Size]byte { return sha256.Sum256(module) }
-
-func (r *Runtime) acquire(key [sha256.Size]byte) *code {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c := r.codes[key]
-	if c == nil {
-		c = &code{key: key}
-		r.codes[key] = c
+// compile gives the code of a module, which is shared by all stages of it.
+func (r *Runtime) compile(ctx context.Context, name string, module []byte) (*cache.Code, error) {
+	if err := checkMagic(module); err != nil {
+		return nil, err
 	}
-	c.refs++
-	return c
+	code, err := r.cache.Compile(ctx, cache.Source{Name: name, Module: module, Rewrite: rewrite})
+	switch {
+	case err == nil:
+		return code, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 }
 
-func (r *Runtime) release(c *code) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c.refs--
-	if c.refs > 0 {
-		return
-	}
-	delete(r.codes, c.key)
-	if c.cache != nil {
-		_ = c.cache.Close(context.Background()) // frees memory, never fails
-	}
+// notes are what is kept of a rewritten module beside its code.
+type notes struct {
+	Globals []string    // that an image holds
+	Unheld  []meter.Use // of state that it does not
 }
 
-// compile gives every stage an engine of its own on the module's shared code.
-func (r *Runtime) compile(ctx context.Context, c *code, module []byte) (wazero.Runtime, wazero.CompiledModule, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.cache != nil {
-		return compileWith(ctx, c.cache, module)
-	}
-	if engine, compiled, ok := r.compileOnDisk(ctx, c, module); ok {
-		return engine, compiled, nil
-	}
-	c.cache = wazero.NewCompilationCache()
-	return compileWith(ctx, c.cache, module)
-}
-
-// compileOnDisk reports false for whatever goes wrong: without the disk it is
-// known whether it was the module.
-func (r *Runtime) compileOnDisk(ctx context.Context, c *code, module []byte) (wazero.Runtime, wazero.CompiledModule, bool) {
-	if r.dir == "" {
-		return nil, nil, false
-	}
-	f := folder(filepath.Join(r.dir, "wazero-"+builtWith(), hex.EncodeToString(c.key[:])))
-	cache, fresh, err := f.open()
+// rewrite makes a module one that can be stopped and put back.
+func rewrite(module []byte) (cache.Rewritten, error) {
+	r, err := meter.Rewrite(module)
 	if err != nil {
-		r.log.Warn("module cache not usable: compiling in memory", "error", err)
-		return nil, nil, false
+		return cache.Rewritten{}, err
 	}
-	engine, compiled, err := compileWith(ctx, cache, module)
-	if err == nil && fresh {
-		err = f.seal()
-	}
-	if err != nil {
-		if engine != nil {
-			_ = engine.Close(ctx)
-		}
-		_ = cache.Close(ctx)
-		return nil, nil, false
-	}
-	c.cache = cache
-	return engine, compiled, true
+	kept, err := json.Marshal(notes{r.Globals, r.Unheld})
+	return cache.Rewritten{Module: r.Module, Notes: kept}, err
 }

@@ -2,16 +2,15 @@ package wasm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
-
-	"github.com/tetratelabs/wazero"
 
 	"github.com/hookhost/hookhost/abi"
 	"github.com/hookhost/hookhost/chain"
 	"github.com/hookhost/hookhost/host/hostfn"
+	"github.com/hookhost/hookhost/host/wasm/cache"
 )
 
 // Stage is a module in the chain.
@@ -19,57 +18,26 @@ type Stage struct {
 	cfg      Config
 	services *hostfn.Services
 	facts    hostfn.Stage
-	log      *slog.Logger
-	release  func() // of the shared code
+	runtime  *Runtime
+	code     *cache.Code // shared with the other stages of the module
+	notes    notes
 
-	engine wazero.Runtime
-	module wazero.CompiledModule
-	pool   *pool
-	hooks  abi.HookSet
+	image *snapshot // nil where there is state that it would not hold
+	pool  *pool
+	hooks abi.HookSet
 }
 
 var _ chain.Stage = (*Stage)(nil)
 
-func newStage(cfg Config, services *hostfn.Services, log *slog.Logger, release func()) *Stage {
-	s := &Stage{cfg: cfg, services: services, log: log, release: release}
+func (r *Runtime) newStage(cfg Config, services *hostfn.Services, code *cache.Code) (*Stage, error) {
+	s := &Stage{cfg: cfg, services: services, runtime: r, code: code}
+	if err := json.Unmarshal(code.Notes, &s.notes); err != nil {
+		return nil, fmt.Errorf("notes on the compiled module: %w", err)
+	}
 	s.facts.Name, s.facts.Grants, s.facts.Config, s.facts.Secrets = cfg.Name, cfg.Grants, cfg.Config, cfg.Secrets
 	s.facts.Shadow, s.facts.Local, s.facts.Output = cfg.Shadow, cfg.Local, cfg.Output
-	s.pool = newPool(cfg.Pool, func(ctx context.Context) (instance, error) {
-		in, err := s.start(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return in, nil
-	})
-	return s
-}
-
-// first starts the instance that tells what the module wants.
-func (s *Stage) first(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
-	defer cancel()
-	in, err := s.start(ctx)
-	if err != nil {
-		return err
-	}
-	ask := in.module.ExportedFunction(abi.ExportABI)
-	c := s.services.NewCall(ctx, &s.facts, nil)
-	in.output.call = c
-	wants, err := ask.Call(context.WithValue(ctx, callKey{}, c))
-	in.output.end()
-	if err != nil {
-		in.close(ctx)
-		return &startError{step: abi.ExportABI, err: failure(ctx, ctx, err, in.outOfMemory(), false)}
-	}
-	s.pool.idle = append(s.pool.idle, in)
-	s.hooks = abi.HookSet(uint32(wants[0]))
-	switch {
-	case wants[0]>>32 != 0:
-		return fmt.Errorf("%w: bits %#x", ErrFeature, wants[0]>>32)
-	case s.hooks&^abi.AllHooks != 0:
-		return fmt.Errorf("%w: bits %#x", ErrHooks, uint32(s.hooks&^abi.AllHooks))
-	}
-	return nil
+	s.pool = newPool(cfg.Pool, s.start, r.metrics.of(cfg.Name, services.Meter))
+	return s, nil
 }
 
 // Hooks are those that the module asks for.
@@ -82,7 +50,7 @@ func (s *Stage) Dropped() int64 { return s.facts.Dropped() }
 func (s *Stage) Call(caller context.Context, ev *abi.Event) (v abi.Verdict, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("stage panicked", "stage", s.cfg.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			s.runtime.log.Error("stage panicked", "stage", s.cfg.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			v, err = abi.Verdict{}, &chain.Failure{Cause: chain.CauseTrap, Err: errors.New("panic in the host")}
 		}
 	}()
@@ -92,26 +60,21 @@ func (s *Stage) Call(caller context.Context, ev *abi.Event) (v abi.Verdict, err 
 	if err != nil {
 		return abi.Verdict{}, noInstance(caller, err)
 	}
-	good := false
-	defer func() { s.pool.put(ctx, in, good) }()
-
+	defer s.pool.put(in)
 	c := s.services.NewCall(ctx, &s.facts, ev)
 	packed, err := in.call(ctx, c)
 	if err != nil {
-		return abi.Verdict{}, failure(caller, ctx, err, in.outOfMemory(), c.StoreAway())
+		return abi.Verdict{}, err
 	}
-	good = true
 	return verdict(c, packed)
 }
-
-var errNoSlot = errors.New("every instance is in use")
 
 // noInstance is why a call got no instance.
 func noInstance(caller context.Context, err error) *chain.Failure {
 	var f *chain.Failure
 	switch {
 	case errors.Is(caller.Err(), context.Canceled):
-		return &chain.Failure{Cause: chain.CauseCancelled, Err: caller.Err()}
+		return &chain.Failure{Cause: chain.CauseCancelled, Err: fmt.Errorf("%w: %w", ErrCancelled, caller.Err())}
 	case errors.Is(err, errNoSlot):
 		return &chain.Failure{Cause: chain.CausePoolFull, Err: err}
 	case errors.As(err, &f):
@@ -141,15 +104,9 @@ func verdict(c *hostfn.Call, packed uint64) (abi.Verdict, error) {
 // Close frees all the instances and, with the last stage of a module, its
 // code. It waits for nothing: no call is running any more.
 func (s *Stage) Close(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx)
-	s.pool.close(ctx)
-	var errs []error
-	if s.module != nil {
-		errs = append(errs, s.module.Close(ctx))
+	s.pool.close()
+	if s.image != nil {
+		s.image.memory.Close()
 	}
-	if s.engine != nil {
-		errs = append(errs, s.engine.Close(ctx))
-	}
-	s.release()
-	return errors.Join(errs...)
+	return s.code.Close(ctx)
 }

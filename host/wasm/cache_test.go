@@ -1,0 +1,101 @@
+package wasm
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// entryFiles are the files of the only entry in a cache folder.
+func entryFiles(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	files := map[string]string{}
+	require.NoError(t, filepath.WalkDir(entries[0], func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			name, _ := filepath.Rel(entries[0], path)
+			files[name] = path
+		}
+		return err
+	}))
+	return files
+}
+
+func TestCacheOnDiskIsUsedAgain(t *testing.T) {
+	dir := t.TempDir()
+	infos := func() map[string]os.FileInfo {
+		b := newBench(t, "ready")
+		b.runtime = New(Options{CacheDir: dir})
+		b.loads().answers("ready")
+		found := map[string]os.FileInfo{}
+		for name, path := range entryFiles(t, dir) {
+			info, err := os.Stat(path)
+			require.NoError(t, err)
+			found[name] = info
+		}
+		return found
+	}
+
+	before, after := infos(), infos()
+
+	require.Len(t, after, len(before))
+	for name, info := range before {
+		assert.True(t, os.SameFile(info, after[name]), "%s is what it was: not compiled again", name)
+	}
+}
+
+func TestCacheOnDiskSurvivesDamage(t *testing.T) {
+	dir := t.TempDir()
+	load := func(t *testing.T) {
+		b := newBench(t, "ready")
+		b.runtime = New(Options{CacheDir: dir})
+		b.loads().answers("ready")
+	}
+	load(t)
+	for name, path := range entryFiles(t, dir) {
+		want, err := os.ReadFile(path)
+		require.NoError(t, err)
+		if len(want) == 0 {
+			continue // the notes, of which there are none
+		}
+		for how, damage := range map[string]func() error{
+			"emptied":   func() error { return os.Truncate(path, 0) },
+			"truncated": func() error { return os.Truncate(path, int64(len(want)/2)) },
+			"lost":      func() error { return os.Remove(path) },
+		} {
+			t.Run(filepath.Base(name)+" "+how, func(t *testing.T) {
+				require.NoError(t, damage())
+				load(t)
+				have, err := os.ReadFile(entryFiles(t, dir)[name])
+				require.NoError(t, err)
+				assert.Equal(t, want, have, "built again")
+			})
+		}
+	}
+}
+
+func TestCacheFallsBackToMemory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for name, dir := range map[string]string{"no folder": "", "not to be written": filepath.Join(file, "below")} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			r := New(Options{CacheDir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			for _, module := range []string{"ready", "continue", "prints"} {
+				b := newBench(t, module)
+				b.runtime = r
+				_, err := b.loads().call("a")
+				require.NoError(t, err)
+			}
+			assert.Equal(t, 1, strings.Count(log.String(), "level=WARN"), "%s", log.String())
+		})
+	}
+}

@@ -1,0 +1,75 @@
+package meter
+
+// plan is what a function takes when it is entered, or leaves to those that
+// call it.
+type plan struct {
+	charged bool   // takes the fuel of its entry region
+	deep    bool   // takes its frame of the depth
+	owed    uint32 // fuel that its callers take for it
+	shallow uint32 // depth that it and what it calls take at most, if not deep
+	state   planState
+}
+
+type planState uint8
+
+const (
+	unplanned planState = iota
+	planning
+	planned
+)
+
+// What a function may leave to its callers at most. On no path of direct calls
+// that comes back to its beginning do all functions leave their charge to
+// others, and those that call through a table never do.
+const (
+	maxOwed    = 64 // fuel
+	maxShallow = 64 // depth
+)
+
+// decide plans all functions.
+func (m *module) decide() {
+	for i := range m.functions {
+		if i < int(m.imports.functions) {
+			m.functions[i].state = planned
+			continue
+		}
+		m.decideFunction(i)
+	}
+}
+
+func (m *module) decideFunction(i int) {
+	f := &m.functions[i]
+	if f.state != unplanned {
+		return
+	}
+	f.state = planning
+	below, calls := uint32(0), false // depth of what it calls; whether that may be any
+	for _, e := range m.edits[f.edits[0]:f.edits[1]] {
+		if e.kind != editCall && e.kind != editReturnCall || e.a < m.imports.functions {
+			continue
+		}
+		m.decideFunction(int(e.a))
+		callee := &m.functions[e.a]
+		if callee.state == planning {
+			callee.charged, callee.deep = true, true
+		}
+		m.regions[e.region] += callee.owed
+		below = max(below, callee.shallow)
+		calls = calls || callee.deep
+	}
+	entry := m.regions[f.entry]
+	f.charged = f.charged || f.indirect || entry > maxOwed
+	f.deep = f.deep || f.indirect || calls || f.frame+below > maxShallow
+	if !f.charged {
+		f.owed = entry
+	}
+	if !f.deep {
+		f.shallow = f.frame + below
+	}
+	if f.charged && f.first != 0 {
+		// The charge of the loop stands for that of the entry.
+		m.regions[f.first] = max(m.regions[f.first], entry)
+		f.charged = false
+	}
+	f.state = planned
+}
