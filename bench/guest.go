@@ -56,7 +56,7 @@ func newStage(l *lab, cfg wasm.Config) *wasm.Stage { return loadStage(l, cfg, qu
 
 func loadStage(l *lab, cfg wasm.Config, log *slog.Logger) *wasm.Stage {
 	services := &hostfn.Services{Store: memorystore.New(chain.WallClock{}), Log: log}
-	stage, err := wasm.New(os.Getenv("HOOKHOST_TEST_CACHE"), log).Load(l.ctx, cfg, services)
+	stage, err := wasm.New(wasm.Options{CacheDir: l.cacheDir("sandbox"), Log: log}).Load(l.ctx, cfg, services)
 	require.NoError(l, err)
 	l.Cleanup(func() {
 		if err := stage.Close(l.ctx); err != nil {

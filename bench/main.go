@@ -41,6 +41,7 @@ var items = []struct {
 	{"sandbox/hook", measureHook},
 	{"sandbox/native", measureNative},
 	{"sandbox/peers", measurePeers},
+	{"sandbox/reset", measureReset},
 	{"sandbox/messages", measureMessages},
 	{"sandbox/pool", measurePool},
 	{"sandbox/start", measureStart},

@@ -13,7 +13,7 @@ func newExtism(l *lab, s settings, task string) doer {
 	plugin, err := extism.NewPlugin(l.ctx, extism.Manifest{
 		Wasm:    []extism.Wasm{extism.WasmData{Data: s.module(l, "extism")}},
 		Timeout: uint64(callTimeout / time.Millisecond),
-	}, extism.PluginConfig{EnableWasi: true}, nil)
+	}, extism.PluginConfig{EnableWasi: true, RuntimeConfig: compiler(l)}, nil)
 	require.NoError(l, err)
 	l.Cleanup(func() { _ = plugin.Close(l.ctx) })
 	return func(text string) (string, error) {

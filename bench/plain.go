@@ -28,15 +28,23 @@ type plainKey struct{}
 
 // newPlain starts a guest without limits.
 func newPlain(l *lab, s settings, guest, task string) *plain {
-	return startPlain(l, s, guest, task, wazero.NewRuntimeConfigCompiler())
+	return startPlain(l, s, guest, task, compiler(l))
 }
 
 // newTimed starts a guest that wazero stops when the context of the call is
 // done, which is the limit that wazero has.
 func newTimed(l *lab, s settings, guest, task string) *plain {
-	p := startPlain(l, s, guest, task, wazero.NewRuntimeConfigCompiler().WithCloseOnContextDone(true))
+	p := startPlain(l, s, guest, task, compiler(l).WithCloseOnContextDone(true))
 	p.timed = true
 	return p
+}
+
+// compiler is wazero's, with compiled modules kept for as long as ours are.
+func compiler(l *lab) wazero.RuntimeConfig {
+	cache, err := wazero.NewCompilationCacheWithDir(l.cacheDir("plain"))
+	require.NoError(l, err)
+	l.Cleanup(func() { _ = cache.Close(l.ctx) })
+	return wazero.NewRuntimeConfigCompiler().WithCompilationCache(cache)
 }
 
 func startPlain(l *lab, s settings, guest, task string, cfg wazero.RuntimeConfig) *plain {
