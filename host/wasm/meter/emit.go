@@ -324,7 +324,7 @@ func (e *emitter) edited(out []byte, f *function, edit *edit) []byte {
 		return append(out, original...)
 	case editReturn:
 		if f.deep {
-			return appendU32(append(out, opBr), edit.a)
+			out = e.giveDepth(out, f.frame)
 		}
 		return append(out, original...)
 	case editRefFunc:

@@ -101,12 +101,15 @@ func (e *emitter) refill() []byte {
 
 // startFunction does the rest of an instantiation.
 func (e *emitter) startFunction() []byte {
-	out := []byte{0}
+	cost := uint32(0)
+	for _, s := range e.data {
+		cost += costBulk + uint32(len(s.bytes))/bytesPerCost
+	}
+	out := e.charge([]byte{0}, cost) // one: a Go guest has thousands of segments
 	for i, s := range e.data {
 		if s.passive {
 			continue
 		}
-		out = e.charge(out, costBulk+uint32(len(s.bytes))/bytesPerCost)
 		out = e.offset(out, s.offset)
 		out = append(out, opI32Const, 0)
 		out = appendSigned(append(out, opI32Const), int64(int32(len(s.bytes))))
