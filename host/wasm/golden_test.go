@@ -55,10 +55,13 @@ func TestGoldenCompiled(t *testing.T) {
 	}
 }
 
-func compiledGolden(t *testing.T) []byte {
+func compiledGolden(t *testing.T) []byte { return compiled(t, "abi/golden/guest") }
+
+// compiled builds a Go guest of this module.
+func compiled(t testing.TB, folder string) []byte {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "golden.wasm")
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildmode=c-shared", "-trimpath", "-o", path, "../../abi/golden/guest")
+	path := filepath.Join(t.TempDir(), "guest.wasm")
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildmode=c-shared", "-trimpath", "-o", path, "../../"+folder)
 	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -2,6 +2,7 @@ package wasm
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 
@@ -108,8 +109,9 @@ func (s *Stage) instantiate(ctx context.Context, memory *image.Memory) (*guest, 
 	g := &guest{stage: s, memory: memory}
 	g.wasi = wasi.Host{Output: &g.output, Charge: g.budget.charge}
 	var err error
+	// Without a name, so that there may be any number of them.
 	g.module, err = s.code.Engine.InstantiateModule(experimental.WithMemoryAllocator(ctx, memory), s.code.Module,
-		wazero.NewModuleConfig().WithName("").WithStartFunctions()) // any number of them
+		wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(rand.Reader)) // it has a costly default
 	if err != nil {
 		memory.Free()
 		return nil, &startError{step: "start", err: err}

@@ -21,7 +21,7 @@ func TestRewriteFixtures(t *testing.T) {
 			rewritten, err := Rewrite(module)
 			require.NoError(t, err)
 			assert.NoError(t, compiles(t.Context(), rewritten.Module), "under the meter")
-			assert.Empty(t, rewritten.Unheld)
+			assert.Equal(t, name == "table_set", len(rewritten.Unheld) > 0, "%v", rewritten.Unheld)
 		})
 	}
 }

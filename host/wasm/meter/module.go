@@ -130,6 +130,7 @@ func parse(in []byte) *module {
 	m.parseElements()
 	m.parseDataCount()
 	m.parseData()
+	m.join()
 	m.parseCode()
 	return m
 }

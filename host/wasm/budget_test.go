@@ -1,0 +1,105 @@
+package wasm
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// budgetWithin is a budget that has begun.
+func budgetWithin(t *testing.T, d time.Duration) (*budget, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	b := &budget{}
+	b.begin(ctx)
+	return b, cancel
+}
+
+func TestBudgetSlicesAdaptToTheSpeedOfTheGuest(t *testing.T) {
+	for name, perMicrosecond := range map[string]int64{"slow": 40, "as expected": 1000, "fast": 20_000} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, _ := budgetWithin(t, time.Second)
+				slice := b.slice
+				for range 12 {
+					time.Sleep(time.Duration(slice/perMicrosecond) * time.Microsecond)
+					slice = b.tick(-1)
+				}
+				assert.InDelta(t, float64(100*perMicrosecond), float64(slice), float64(5*perMicrosecond))
+				b.end(slice)
+				assert.Equal(t, slice, b.begin(t.Context()), "the next call begins with what was learned")
+			})
+		})
+	}
+}
+
+func TestBudgetOneSlowSliceDoesNotMakeTheNextOnesTiny(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := budgetWithin(t, time.Minute)
+		slice := b.slice
+		time.Sleep(time.Second) // the machine did something else
+		assert.Equal(t, slice/4, b.tick(-1))
+	})
+}
+
+func TestBudgetCountsWhatWasBurned(t *testing.T) {
+	b, _ := budgetWithin(t, time.Minute)
+	first := b.slice
+	second := b.tick(-50)
+	b.end(second - 200)
+	assert.Equal(t, first+50+200, b.fuel)
+}
+
+func TestBudgetEndsACall(t *testing.T) {
+	ended := func(t *testing.T, with error, f func()) {
+		t.Helper()
+		require.PanicsWithValue(t, with, f)
+	}
+	t.Run("out of time", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b, _ := budgetWithin(t, time.Second)
+			time.Sleep(time.Second - time.Microsecond)
+			b.tick(-1)
+			time.Sleep(time.Microsecond)
+			ended(t, ErrDeadline, func() { b.tick(-1) })
+		})
+	})
+	t.Run("the caller went away", func(t *testing.T) {
+		b, cancel := budgetWithin(t, time.Minute)
+		b.tick(-1)
+		cancel()
+		ended(t, ErrCancelled, func() { b.tick(-1) })
+	})
+	t.Run("host calls", func(t *testing.T) {
+		b, _ := budgetWithin(t, time.Minute)
+		for range maxHostCalls {
+			b.enter()
+		}
+		ended(t, ErrHostCalls, b.enter)
+	})
+	t.Run("while bytes are moved", func(t *testing.T) {
+		b, cancel := budgetWithin(t, time.Minute)
+		b.enter()
+		cancel()
+		ended(t, ErrCancelled, func() {
+			for range 16 {
+				b.charge(64 << 10)
+			}
+		})
+	})
+}
+
+func TestBudgetHostCallsBurnFuel(t *testing.T) {
+	b := newBench(t, "hundred_texts").pool(1).loads()
+	g := b.all()[0]
+	ctx, cancel := context.WithTimeout(t.Context(), b.cfg.Timeout)
+	defer cancel()
+	_, err := g.call(ctx, b.stage.services.NewCall(ctx, &b.stage.facts, event("a")))
+	require.NoError(t, err)
+	assert.Equal(t, 100, g.budget.hostCalls)
+	assert.InDelta(t, 100*(hostCallFuel+4000/fuelBytes), g.budget.fuel, 5000)
+}

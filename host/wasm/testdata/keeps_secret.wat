@@ -1,0 +1,27 @@
+;; Writes its first leaf to four places of its memory and into a global, and ends as the agent's name begins:
+;; t traps, l loops, d calls itself without an end, g grows and writes there too, x exits, everything else continues.
+(module
+  (import "hookhost" "leaf_read" (func $leaf_read (param i32 i32 i32 i32) (result i32)))
+  (import "hookhost" "text" (func $text (param i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+  (memory (export "memory") 4)
+  (global $held (mut i64) (i64.const 0))
+  (func (export "hookhost_abi_1") (result i64) i64.const 0x7ffe)
+  (func (export "hookhost_call") (param $hook i32) (result i64)
+    (local $how i32)
+    (drop (call $leaf_read (i32.const 0) (i32.const 0) (i32.const 0x100) (i32.const 64)))
+    (memory.copy (i32.const 0x0ffe0) (i32.const 0x100) (i32.const 64))
+    (memory.copy (i32.const 0x12345) (i32.const 0x100) (i32.const 64))
+    (memory.copy (i32.const 0x3ffc0) (i32.const 0x100) (i32.const 64))
+    (global.set $held (i64.load (i32.const 0x100)))
+    (drop (call $text (i32.const 5) (i32.const 0x200) (i32.const 64)))
+    (local.set $how (i32.load8_u (i32.const 0x200)))
+    (if (i32.eq (local.get $how) (i32.const 0x74)) (then unreachable))
+    (if (i32.eq (local.get $how) (i32.const 0x6c)) (then (loop $again (br $again))))
+    (if (i32.eq (local.get $how) (i32.const 0x64)) (then (drop (call $deeper (global.get $held)))))
+    (if (i32.eq (local.get $how) (i32.const 0x67)) (then
+      (drop (memory.grow (i32.const 1)))
+      (memory.copy (i32.const 0x40000) (i32.const 0x100) (i32.const 64))))
+    (if (i32.eq (local.get $how) (i32.const 0x78)) (then (call $exit (i32.const 0))))
+    i64.const 1)
+  (func $deeper (param i64) (result i64) (i64.add (local.get 0) (call $deeper (local.get 0)))))
