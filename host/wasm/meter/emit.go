@@ -363,6 +363,9 @@ func (e *emitter) charge(out []byte, cost uint32) []byte {
 
 // charged sets the fuel to what is on the operand stack.
 func (e *emitter) charged(out []byte) []byte {
+	if e.omit.fuel {
+		return append(out, opDrop)
+	}
 	out = appendU32(append(out, opGlobalSet), e.fuel())
 	out = appendU32(append(out, opGlobalGet), e.fuel())
 	out = append(out, opI64Const, 0, opI64LtS, opIf, typeEmpty)

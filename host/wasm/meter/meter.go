@@ -89,7 +89,13 @@ func (e *Error) Unwrap() error { return e.Kind }
 // Rewrite gives the module under the meter. It fails with an *Error for what
 // it does not know or refuses; what else is wrong with a module stays so, for
 // the engine to find.
-func Rewrite(module []byte) (rewritten *Rewritten, err error) {
+func Rewrite(module []byte) (*Rewritten, error) { return rewrite(module, omission{}) }
+
+// omission is what is left out of the meter, by tests that want to see that
+// they notice.
+type omission struct{ fuel, depth bool }
+
+func rewrite(module []byte, omit omission) (rewritten *Rewritten, err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -100,6 +106,7 @@ func Rewrite(module []byte) (rewritten *Rewritten, err error) {
 		}
 	}()
 	m := parse(module)
+	m.omit = omit
 	m.decide()
 	return m.emit(), nil
 }

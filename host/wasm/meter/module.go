@@ -16,6 +16,7 @@ const (
 // module is what the meter has to know of one.
 type module struct {
 	in       []byte
+	omit     omission
 	sections [14]reader // contents, by id; of those that are there
 	names    reader     // the custom section "name"
 	producer reader     // the custom section "producers", from its name on

@@ -16,6 +16,7 @@ const (
 	opCallIndirect       = 0x11
 	opReturnCall         = 0x12
 	opReturnCallIndirect = 0x13
+	opDrop               = 0x1a
 	opSelectTyped        = 0x1c
 	opLocalGet           = 0x20
 	opLocalSet           = 0x21
@@ -156,7 +157,7 @@ func tables() (main, misc, vector, atomic [256]instruction) {
 	one(&main, opReturnCall, instruction{special, costCall, 0, ""})
 	one(&main, opCallIndirect, instruction{special, costIndirect, -1, ""})
 	one(&main, opReturnCallIndirect, instruction{special, costIndirect, -1, ""})
-	one(&main, 0x1a, instruction{plain, 0, -1, "drop"})
+	one(&main, opDrop, instruction{plain, 0, -1, "drop"})
 	one(&main, opSelect, instruction{plain, costSimple, -2, "select"})
 	one(&main, opSelectTyped, instruction{special, costSimple, -2, "select"})
 	one(&main, opLocalGet, instruction{index, 0, 1, ""})

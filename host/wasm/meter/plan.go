@@ -60,6 +60,7 @@ func (m *module) decideFunction(i int) {
 	entry := m.regions[f.entry]
 	f.charged = f.charged || f.indirect || entry > maxOwed
 	f.deep = f.deep || f.indirect || calls || f.frame+below > maxShallow
+	f.deep = f.deep && !m.omit.depth
 	if !f.charged {
 		f.owed = entry
 	}

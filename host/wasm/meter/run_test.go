@@ -40,13 +40,24 @@ func (b *budget) tick(left int64) int64 {
 	return b.slice
 }
 
+type budgetKey struct{}
+
+// withBudget gives one call a budget of its own.
+func withBudget(ctx context.Context, b *budget) context.Context {
+	return context.WithValue(ctx, budgetKey{}, b)
+}
+
 // withMeter gives a runtime the two functions that a module under the meter
-// imports.
+// imports. b is for calls without a budget.
 func withMeter(t testing.TB, r wazero.Runtime, b *budget) {
 	t.Helper()
 	_, err := r.NewHostModuleBuilder(Module).
-		NewFunctionBuilder().WithGoFunction(api.GoFunc(func(_ context.Context, stack []uint64) {
-		stack[0] = uint64(b.tick(int64(stack[0])))
+		NewFunctionBuilder().WithGoFunction(api.GoFunc(func(ctx context.Context, stack []uint64) {
+		own, ok := ctx.Value(budgetKey{}).(*budget)
+		if !ok {
+			own = b
+		}
+		stack[0] = uint64(own.tick(int64(stack[0])))
 	}), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).Export(Tick).
 		NewFunctionBuilder().WithGoFunction(api.GoFunc(func(context.Context, []uint64) { panic(errDeep) }), nil, nil).Export(Deep).
 		Instantiate(t.Context())
@@ -95,7 +106,17 @@ func enough(m api.Module) {
 // started is an instance of a module under the meter, after its start.
 func started(t testing.TB, module []byte, b *budget) api.Module {
 	t.Helper()
-	rewritten, err := Rewrite(module)
+	m := instantiated(t, module, b, omission{})
+	enough(m)
+	_, err := m.ExportedFunction(Start).Call(t.Context())
+	require.NoError(t, err)
+	return m
+}
+
+// instantiated is one before its start.
+func instantiated(t testing.TB, module []byte, b *budget, omit omission) api.Module {
+	t.Helper()
+	rewritten, err := rewrite(module, omit)
 	require.NoError(t, err)
 	r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig().WithCoreFeatures(features))
 	t.Cleanup(func() { _ = r.Close(context.WithoutCancel(t.Context())) })
@@ -104,9 +125,6 @@ func started(t testing.TB, module []byte, b *budget) api.Module {
 	withMeter(t, r, b)
 	withStubs(t, r, compiled)
 	m, err := r.InstantiateModule(t.Context(), compiled, wazero.NewModuleConfig().WithStartFunctions())
-	require.NoError(t, err)
-	enough(m)
-	_, err = m.ExportedFunction(Start).Call(t.Context())
 	require.NoError(t, err)
 	return m
 }

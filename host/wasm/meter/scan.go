@@ -83,6 +83,7 @@ func (s *scan) function(index uint32, body reader) {
 	s.region, s.cost, s.height, s.deepest, s.vectors, s.straight = f.entry, 0, 0, 0, false, true
 	s.frames = append(s.frames[:0], frame{results: int32(t.results), region: f.entry})
 	s.instructions()
+	s.regions[f.entry] += s.cost
 	f.edits[1] = uint32(len(s.edits))
 	if s.r.more() {
 		refuse(ErrMalformed, s.r.at, "code behind the end of function %d", index)

@@ -1,0 +1,99 @@
+package meter
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/tetratelabs/wazero/api"
+)
+
+// Enough of each for what is short, and far too little for the rest.
+const (
+	littleFuel  = 100_000
+	littleDepth = 2_000
+	rounds      = 1_000_000 // of the functions that use fuel
+	nested      = 10_000    // calls of those that use depth
+)
+
+// TestStops: whatever goes on for long is stopped, in every shape of function,
+// and the instance lives on. That each of these functions comes to its end when
+// the charge is left out is the proof that it was the charge that stopped it.
+func TestStops(t *testing.T) {
+	shapes := fixture(t, "shapes")
+	full := instantiated(t, shapes, endless(), omission{})
+	noFuel := instantiated(t, shapes, endless(), omission{fuel: true})
+	noDepth := instantiated(t, shapes, endless(), omission{depth: true})
+
+	var stopped int
+	for _, name := range functions(full) {
+		switch kind, _, _ := strings.Cut(name, "_"); kind {
+		case "fuel":
+			t.Run(name, func(t *testing.T) {
+				assert.ErrorIs(t, call(t, full, name, rounds), errOver)
+				assert.NoError(t, call(t, noFuel, name, rounds), "without the charge")
+				assert.NoError(t, call(t, full, "short_add", 1), "the next call")
+				stopped++
+			})
+		case "depth":
+			t.Run(name, func(t *testing.T) {
+				assert.ErrorIs(t, call(t, full, name, nested), errDeep)
+				assert.NoError(t, call(t, noDepth, name, nested), "without the charge")
+				assert.NoError(t, call(t, full, "short_add", 1), "the next call")
+				assert.NoError(t, call(t, full, name, 100), "less of it")
+				assert.EqualValues(t, littleDepth, depthLeft(full), "all is given back")
+				stopped++
+			})
+		case "short":
+			t.Run(name, func(t *testing.T) {
+				assert.NoError(t, call(t, full, name, 1))
+				assert.EqualValues(t, littleDepth, depthLeft(full), "all is given back")
+			})
+		}
+	}
+	assert.Greater(t, stopped, 30)
+}
+
+// TestStopsStart: what a start function does is under the meter too.
+func TestStopsStart(t *testing.T) {
+	for name, want := range map[string]error{"long_start": errOver, "deep_start": errDeep} {
+		m := instantiated(t, fixture(t, name), endless(), omission{})
+		assert.ErrorIs(t, call(t, m, Start), want, name)
+		m = instantiated(t, fixture(t, name), endless(), omission{fuel: true, depth: true})
+		assert.NoError(t, call(t, m, Start), "without the charge")
+	}
+}
+
+func little() *budget { return &budget{slice: 1000, most: littleFuel} }
+
+// call runs a function with a new budget of fuel and depth.
+func call(t *testing.T, m api.Module, name string, args ...uint64) error {
+	t.Helper()
+	m.ExportedGlobal(Fuel).(api.MutableGlobal).Set(0)
+	m.ExportedGlobal(Depth).(api.MutableGlobal).Set(littleDepth)
+	f := m.ExportedFunction(name)
+	require.NotNil(t, f, name)
+	_, err := f.Call(withBudget(t.Context(), little()), args...)
+	return err
+}
+
+func depthLeft(m api.Module) uint64 { return m.ExportedGlobal(Depth).Get() }
+
+func functions(m api.Module) []string {
+	var names []string
+	for name := range m.ExportedFunctionDefinitions() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func fixture(t testing.TB, name string) []byte {
+	t.Helper()
+	module, err := os.ReadFile("testdata/" + name + ".wasm")
+	require.NoError(t, err)
+	return module
+}
