@@ -44,10 +44,11 @@ test: guests bench-guests cache ## all tests, without gcc and without the race d
 	cd bench && $(GO) test ./...
 
 .PHONY: cache
-cache: guests $(BIN) ## compile the guests once for all test packages
+cache: guests bench-guests $(BIN) ## compile the guests once for all test packages
 	@echo "compiling guests into $(HOOKHOST_TEST_CACHE)"
 	@./$(BIN) plan --dev --cache-dir $(HOOKHOST_TEST_CACHE) >/dev/null
 	@$(GO) test -count=1 -run '^(TestWarmCache|TestGoldenCompiled)$$' ./host ./host/wasm >bin/cache.log 2>&1 || { cat bin/cache.log; exit 1; }
+	@cd bench && $(GO) test -count=1 -run '^(TestSandboxItems|TestAProcessStarts)$$' . >../bin/cache.log 2>&1 || { cat ../bin/cache.log; exit 1; }
 
 .PHONY: check
 check: gcc guests bench-guests cache lint ## what has to pass before a change is done; needs gcc for the race detector
