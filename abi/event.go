@@ -269,4 +269,5 @@ func (e subjectError) Error() string { return string(e) }
 const (
 	ErrNotFound = subjectError("pointer: not found")
 	ErrBadEdit  = subjectError("edit: does not fit the subject")
+	ErrTooLarge = subjectError("value: over its limit")
 )

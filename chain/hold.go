@@ -121,7 +121,7 @@ func (op *Op) cutTail(e *entry, ev *abi.Event, v abi.Verdict, step *Step) (abi.S
 	if len(edits) > 0 {
 		var err error
 		if next, err = ev.Subject.Apply(edits); err != nil {
-			return nil, &Failure{Cause: CauseBadVerdict, Err: fmt.Errorf("amend: %w", err)}
+			return nil, &Failure{Cause: CauseBadVerdict, Err: fmt.Errorf("amend: %w", inOurWords(err))}
 		}
 	}
 	if failure := commit(v); failure != nil {
@@ -162,7 +162,7 @@ func cutOf(s abi.Subject, h abi.Hold) (abi.Edit, *tail, error) {
 		cut := abi.Edit{Op: abi.EditSplice, Pointer: leaf.Pointer, Start: from, End: len(leaf.Text)}
 		return cut, &tail{kind: leaf.Kind, text: leaf.Text[from:]}, nil
 	}
-	return abi.Edit{}, nil, fmt.Errorf("%w: hold of %d bytes of %s", ErrVerdict, h.Bytes, h.Pointer)
+	return abi.Edit{}, nil, fmt.Errorf("%w: hold of %d bytes", ErrVerdict, h.Bytes)
 }
 
 // release lets a chunk with its tail go on after a failure that is open.

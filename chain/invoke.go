@@ -15,6 +15,11 @@ import (
 func (r *Run) invoke(ctx context.Context, e *entry, ev *abi.Event, step *Step) (abi.Verdict, *Failure) {
 	timed, cancel := context.WithTimeout(ctx, e.Spec.Timeout)
 	defer cancel()
+	if r.ledger.trace.Step != nil {
+		var burned *int64
+		timed, burned = withFuel(timed)
+		defer func() { step.Fuel = *burned }()
+	}
 	began := time.Now()
 	verdict, err := guarded(timed, e.Stage, ev)
 	step.Stage, step.Mode, step.Verdict, step.Took, step.Notes = e.Spec.Name, e.Spec.Mode, verdict.Kind, time.Since(began), verdict.Notes

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -122,7 +123,7 @@ func (p *pass) take(ctx context.Context, e *entry, ev *abi.Event, v abi.Verdict,
 	} else if v.Kind == abi.Amend {
 		var err error
 		if next, err = ev.Subject.Apply(v.Edits); err != nil {
-			return &Failure{Cause: CauseBadVerdict, Err: fmt.Errorf("amend: %w", err)}
+			return &Failure{Cause: CauseBadVerdict, Err: fmt.Errorf("amend: %w", inOurWords(err))}
 		}
 		if failure := commit(v); failure != nil {
 			return failure
@@ -138,6 +139,18 @@ func (p *pass) take(ctx context.Context, e *entry, ev *abi.Event, v abi.Verdict,
 		p.wait = v.Wait
 	}
 	return nil
+}
+
+// inOurWords keeps what a stage wrote, such as the pointer or the JSON of an
+// edit, out of the error about it: it may hold what a user said, and the error
+// goes to the log.
+func inOurWords(err error) error {
+	for _, known := range []error{abi.ErrNotFound, abi.ErrBadEdit} {
+		if errors.Is(err, known) {
+			return known
+		}
+	}
+	return fmt.Errorf("refused (%T)", err)
 }
 
 // commit does what an amend changes beside the subject. It keeps a panic of a
@@ -164,7 +177,7 @@ func (p *pass) respond(e *entry, ev *abi.Event, a abi.Answer) *Failure {
 	}
 	answer, err := decode(ev, a)
 	if err != nil {
-		return &Failure{Cause: CauseBadVerdict, Err: fmt.Errorf("answer: %w", err)}
+		return &Failure{Cause: CauseBadVerdict, Err: fmt.Errorf("answer: %w", inOurWords(err))}
 	}
 	p.answer, p.answeredBy = answer, e
 	if a.Refusal != nil {

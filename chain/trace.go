@@ -30,6 +30,7 @@ type Step struct {
 	Source    abi.Source
 	Flags     abi.Flags
 	Took      time.Duration
+	Fuel      int64 // that a module burned, a measure of its instructions; 0 of what counts none
 	Notes     []abi.Note
 	Err       error // the detail of a failure, for the log only
 }

@@ -68,20 +68,26 @@ func (h *Host) load(ctx context.Context, m *manifest.Manifest, s *manifest.Stage
 	if native := h.options.Native[s.Spec.Name]; native != nil {
 		return h.wrap(s, native), nil
 	}
-	secrets, err := m.ReadSecrets(s)
+	cfg, err := config(m, s)
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := h.runtime.Load(ctx, wasm.Config{
-		Name: s.Spec.Name, File: filepath.Base(s.Module), Module: s.Code, Grants: s.Grants, Config: settings(s.Config), Secrets: secrets,
-		Memory: uint64(s.Memory), Pool: s.Pool, Timeout: s.Spec.Timeout,
-		Shadow: s.Spec.Mode == chain.Shadow, Local: s.Spec.OnStore == chain.Local, Output: s.Output,
-		Shared: s.Isolation == manifest.IsolationNone,
-	}, h.services)
+	loaded, err := h.runtime.Load(ctx, cfg, h.services)
 	if err != nil {
 		return h.unloadable(m, s, err)
 	}
 	return h.wrap(s, loaded), nil
+}
+
+// config is what the sandbox has to know of a stage.
+func config(m *manifest.Manifest, s *manifest.Stage) (wasm.Config, error) {
+	secrets, err := m.ReadSecrets(s)
+	return wasm.Config{
+		Name: s.Spec.Name, File: filepath.Base(s.Module), Module: s.Code, Grants: s.Grants, Config: settings(s.Config), Secrets: secrets,
+		Memory: uint64(s.Memory), Pool: s.Pool, Timeout: s.Spec.Timeout,
+		Shadow: s.Spec.Mode == chain.Shadow, Local: s.Spec.OnStore == chain.Local, Output: s.Output,
+		Shared: s.Isolation == manifest.IsolationNone,
+	}, err
 }
 
 func (h *Host) wrap(s *manifest.Stage, loaded chain.Stage) chain.Stage {

@@ -84,33 +84,46 @@ func Open(ctx context.Context, path string, o Options) (*Host, error) {
 // prepare makes a host up to the chain that it begins with. Nothing runs yet but
 // the store.
 func prepare(ctx context.Context, path string, o Options) (*Host, *chain.Chain, error) {
-	h := &Host{path: path, options: o, log: o.log()}
-	m, err := manifest.Load(path, o.manifest())
+	h, err := read(ctx, path, o)
 	if err != nil {
 		return nil, nil, err
 	}
+	first, err := h.build(ctx, h.manifest)
+	if err != nil {
+		return nil, nil, errors.Join(err, h.store.Close(ctx))
+	}
+	return h, first, nil
+}
+
+// read makes a host that has loaded no module yet.
+func read(ctx context.Context, path string, o Options) (*Host, error) {
+	h := &Host{path: path, options: o, log: o.log()}
+	m, err := manifest.Load(path, o.manifest())
+	if err != nil {
+		return nil, err
+	}
 	numbers, err := loadPlans(m)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	h.manifest = m
 	h.plans = newPlans(numbers, o)
 	switches := make(chan struct{}, 1)
 	var away func() bool
 	if h.store, away, err = h.openStore(ctx, switches); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	h.fleet = newProcesses(h.store, int64(m.Store.Replicas), processExpiry, switches)
 	h.services = &hostfn.Services{
 		Store: h.store, StoreTimeout: m.Store.Timeout, Away: away, Local: memory.New(o.clock()), Replicas: h.Replicas,
 		Plans: h.plans, Log: h.log, Meter: o.meter(),
 	}
-	h.runtime = wasm.New(wasm.Options{CacheDir: cacheDir(o.CacheDir), Log: h.log, Compiling: o.Compiling})
-	first, err := h.build(ctx, m)
-	if err != nil {
-		return nil, nil, errors.Join(err, h.store.Close(ctx))
-	}
-	return h, first, nil
+	h.runtime = h.newRuntime()
+	return h, nil
+}
+
+func (h *Host) newRuntime() *wasm.Runtime {
+	return wasm.New(wasm.Options{CacheDir: cacheDir(h.options.CacheDir), Log: h.log, Compiling: h.options.Compiling})
 }
 
 // openStore opens the store of the manifest, guarded if it can be away. Where
@@ -371,12 +384,14 @@ func (h *Host) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// trace logs what failed and passes every step on.
+// trace logs what failed and passes every step on, without the detail of the
+// failure: that is for the log alone.
 func (h *Host) trace(s chain.Step) {
 	if s.Err != nil {
 		h.log.Warn("stage failed", "stage", s.Stage, "hook", s.Hook, "cause", s.Cause, "policy", s.Policy, "run", s.Run, "error", s.Err)
 	}
 	if h.options.Trace.Step != nil {
+		s.Err = nil
 		h.options.Trace.Step(s)
 	}
 }

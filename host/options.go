@@ -23,8 +23,7 @@ type Options struct {
 	// folder. A folder that cannot be written means compiling at each start.
 	CacheDir string
 	// Compiling is told of a module that takes longer than a second to compile,
-	// while it does, with its size in bytes; of several at once, perhaps. nil
-	// logs it.
+	// while it does, with its size in bytes; of one at a time. nil logs it.
 	Compiling func(module string, size int)
 	// Log gets what operators read. nil is slog.Default().
 	Log *slog.Logger

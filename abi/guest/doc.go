@@ -6,6 +6,11 @@
 // The same code runs natively: a test makes a Module of the hooks and a Host,
 // guesttest.Host for one.
 //
+// The host begins every call with the memory as it was after Configure. So
+// what costs time to make is best made there or in init; a variable does not
+// carry anything to the next call; and math/rand gives the same numbers in
+// every call, which crypto/rand does not.
+//
 // A guest imports only the functions that it uses, so what it needs to be
 // granted can be read off its imports.
 package guest

@@ -9,4 +9,8 @@ func exportABI() int64 { return int64(registered.abi()) }
 func exportCall(hook int32) int64 { return int64(registered.call(border{}, abi.Hook(hook))) }
 
 //go:wasmexport hookhost_configure
-func exportConfigure() int32 { return registered.configure(border{}) }
+func exportConfigure() int32 {
+	result := registered.configure(border{})
+	warm()
+	return result
+}

@@ -14,6 +14,25 @@ import (
 type draft struct {
 	root reflect.Value // settable
 	own  map[uintptr]bool
+	work int // done so far
+}
+
+// maxWork bounds what all edits of a draft may cost, in about nanoseconds: they
+// are applied when their stage has returned, and its time does not count any
+// more. 65,536 edits near the root take two thirds of it; as many insertions at
+// the head of a growing list would take a second.
+const (
+	maxWork  = 64_000_000
+	editWork = 500 // for one edit, and so much more:
+	stepWork = 50  // for a step of its pointer,
+	moveRate = 16  // for that many bytes of a list that make room or close up
+)
+
+func (d *draft) spend(work int) error {
+	if d.work += work; d.work > maxWork {
+		return fmt.Errorf("%w: too much work for one draft", abi.ErrBadEdit)
+	}
+	return nil
 }
 
 func newDraft(value any) *draft {
@@ -36,6 +55,9 @@ func (d *draft) value() any {
 func (d *draft) edit(e abi.Edit) error {
 	tokens, err := parse(e.Pointer)
 	if err != nil {
+		return err
+	}
+	if err := d.spend(editWork + stepWork*len(tokens)); err != nil {
 		return err
 	}
 	if len(tokens) == 0 {
@@ -258,6 +280,9 @@ func (d *draft) insert(list reflect.Value, token string, doc []byte) error {
 	if !ok {
 		return abi.ErrNotFound
 	}
+	if err := d.spend((list.Len() - i) * int(list.Type().Elem().Size()) / moveRate); err != nil {
+		return err
+	}
 	value, err := decodeElement(list.Type().Elem(), doc)
 	if err != nil {
 		return err
@@ -280,6 +305,9 @@ func (d *draft) remove(container reflect.Value, token string) error {
 	case reflect.Slice:
 		last := container.Len() - 1
 		i, _ := index(token, last)
+		if err := d.spend((last - i) * int(container.Type().Elem().Size()) / moveRate); err != nil {
+			return err
+		}
 		reflect.Copy(container.Slice(i, last), container.Slice(i+1, last+1))
 		container.Index(last).SetZero()
 		container.SetLen(last)

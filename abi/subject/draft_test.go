@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -203,4 +204,41 @@ func FuzzDecode(f *testing.F) {
 			require.NotNil(t, p)
 		}
 	})
+}
+
+// What is applied when a stage has returned does not count as its time, so it
+// has a bound of its own.
+func TestADraftThatIsTooMuchWorkIsABadEdit(t *testing.T) {
+	many := func(n int, e abi.Edit) []abi.Edit {
+		edits := make([]abi.Edit, n)
+		for i := range edits {
+			edits[i] = e
+		}
+		return edits
+	}
+	value := func() any { return map[string]any{"list": make([]any, 5_000), "a": 1.0} }
+	deep := any(1.0)
+	for range 500 {
+		deep = map[string]any{"d": deep}
+	}
+	for name, edits := range map[string][]abi.Edit{
+		"insertions at the head":  many(abi.MaxEdits, add("/list/0", "1")),
+		"a pointer of many steps": many(abi.MaxEdits, replace(strings.Repeat("/d", 500), "1")),
+	} {
+		of := value()
+		if strings.Contains(name, "steps") {
+			of = deep
+		}
+		_, err := subject.New(of, func(any, func(abi.Leaf)) {}).Apply(edits)
+		require.ErrorIs(t, err, abi.ErrBadEdit, name)
+		require.ErrorContains(t, err, "too much work", name)
+	}
+	for name, edits := range map[string][]abi.Edit{
+		"as many edits as a call may have":  many(abi.MaxEdits, replace("/a", "1")),
+		"as many elements at the end":       many(abi.MaxEdits, add("/list/-", "1")),
+		"all of a long list from its begin": many(5_000, remove("/list/0")),
+	} {
+		_, err := subject.New(value(), func(any, func(abi.Leaf)) {}).Apply(edits)
+		require.NoError(t, err, name)
+	}
 }

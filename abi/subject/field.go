@@ -16,20 +16,23 @@ var fields sync.Map // reflect.Type -> map[string]field
 
 // fieldOf finds the field of a struct that JSON knows by this name.
 func fieldOf(t reflect.Type, name string) (field, bool) {
+	f, ok := tableOf(t)[name]
+	return f, ok
+}
+
+// tableOf has the fields of a struct by the names that JSON knows them by.
+func tableOf(t reflect.Type) map[string]field {
 	known, ok := fields.Load(t)
 	if !ok {
 		known, _ = fields.LoadOrStore(t, fieldsOf(t))
 	}
-	f, ok := known.(map[string]field)[name]
-	return f, ok
+	return known.(map[string]field)
 }
 
 // namesOf lists the names that JSON knows the fields of a struct by, in their
 // order.
 func namesOf(t reflect.Type) []string {
-	fieldOf(t, "") // fills the table
-	known, _ := fields.Load(t)
-	table := known.(map[string]field)
+	table := tableOf(t)
 	names := make([]string, 0, len(table))
 	for name := range table {
 		names = append(names, name)

@@ -7,6 +7,7 @@ package subject
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -48,11 +49,15 @@ func (s *Subject) Value() any { return s.value }
 // the leaves for all of them.
 func (s *Subject) Leaves() []abi.Leaf { return s.leaves() }
 
-// Get returns the JSON at a pointer.
+// Get returns the JSON at a pointer. Of what is certain to be longer than
+// abi.MaxValue it is not even made, and ErrTooLarge.
 func (s *Subject) Get(pointer string) ([]byte, error) {
 	at, err := get(s.value, pointer)
 	if err != nil {
 		return nil, fmt.Errorf("get %s: %w", pointer, err)
+	}
+	if left := abi.MaxValue; !fits(reflect.ValueOf(at), &left, maxDepth) {
+		return nil, fmt.Errorf("get %s: %w", pointer, abi.ErrTooLarge)
 	}
 	doc, err := json.Marshal(at)
 	if err != nil {

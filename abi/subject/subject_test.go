@@ -2,6 +2,7 @@ package subject_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -501,4 +502,30 @@ func FuzzApply(f *testing.F) {
 			require.Equal(t, before, value)
 		}
 	})
+}
+
+func TestGetMakesNoJSONThatIsTooLong(t *testing.T) {
+	half := strings.Repeat("x", abi.MaxValue/2)
+	type content struct {
+		Text  string
+		Blob  []byte
+		Local string `json:"-"`
+		next  *content
+		Parts []*content
+	}
+	for name, value := range map[string]any{
+		"a map":        map[string]any{"a": half, "b": []any{half, "x"}},
+		"a struct":     &content{Text: half, Parts: []*content{{Text: half}, {Text: "x"}}},
+		"binary":       content{Text: half, Blob: []byte(half + "x")},
+		"a short list": []any{half, half, "x"},
+	} {
+		_, err := of(value).Get("")
+		require.ErrorIs(t, err, abi.ErrTooLarge, name)
+	}
+	doc, err := of(map[string]any{"a": half, "b": []any{half, "x"}}).Get("/b")
+	require.NoError(t, err, "a part of it")
+	assert.Len(t, doc, len(half)+len(`["","x"]`))
+	unexported := content{Text: half, next: &content{Text: half + half}, Local: half + half}
+	_, err = of(unexported).Get("")
+	require.NoError(t, err, "what is no part of the JSON")
 }

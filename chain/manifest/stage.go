@@ -258,8 +258,11 @@ func (r *stageReader) readModule(t *table, s *Stage) {
 	}
 }
 
+// ReadModule reads a file of at most MaxModule bytes, as Load reads modules.
+func ReadModule(path string) ([]byte, error) { return readFile(path, MaxModule) }
+
 func openModule(path string) module {
-	code, err := readFile(path, MaxModule)
+	code, err := ReadModule(path)
 	if err != nil {
 		return module{err: reason(err)}
 	}

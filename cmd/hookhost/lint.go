@@ -17,7 +17,7 @@ func lint(ctx context.Context, c *command) error {
 	if err := c.noArguments(); err != nil {
 		return err
 	}
-	m, wanted, err := f.inspect(ctx)
+	m, wanted, err := f.inspect(ctx, c)
 	if err != nil {
 		return err
 	}

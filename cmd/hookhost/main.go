@@ -29,6 +29,7 @@ var verbs = []verb{
 	{"run", "run turns of a demo agent through the chain", runTurns},
 	{"plan", "show which stages run where, and what their failures do", showPlan},
 	{"lint", "warn of what a manifest allows and nobody means", lint},
+	{"inspect", "show what a module asks for, and what it does", inspect},
 	{"pin", "write the modules' hashes into the manifest", pin},
 	{"limits", "show and change users' limits while hosts run", limits},
 	{"usage", "show what users' model calls came to", showUsage},
@@ -125,6 +126,11 @@ func (c *command) hasFlags() bool {
 	has := false
 	c.VisitAll(func(*flag.Flag) { has = true })
 	return has
+}
+
+// compiling says which module a person waits for.
+func (c *command) compiling(module string, bytes int) {
+	fmt.Fprintf(c.stderr, "compiling %s (%s)\n", visible(module), size(uint64(bytes)))
 }
 
 // noArguments refuses what is left behind the flags.

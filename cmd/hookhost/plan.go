@@ -26,11 +26,16 @@ func (f *manifestFlags) declare(c *command) {
 	c.BoolVar(&c.json, "json", false, "write JSON, also of what is wrong with the manifest")
 }
 
+// optional lets the manifest be left out.
+func (f *manifestFlags) optional(c *command) {
+	f.manifest, c.Lookup("manifest").DefValue = "", ""
+}
+
 // inspect refuses what host.Open would refuse, and tells which hooks the
 // module of a stage asks for.
-func (f *manifestFlags) inspect(ctx context.Context) (*manifest.Manifest, func(*manifest.Stage) abi.HookSet, error) {
+func (f *manifestFlags) inspect(ctx context.Context, c *command) (*manifest.Manifest, func(*manifest.Stage) abi.HookSet, error) {
 	m, wanted, err := host.Inspect(ctx, f.manifest, host.Options{
-		Dev: f.dev, Env: f.env, CacheDir: f.cacheDir, Log: slog.New(slog.DiscardHandler),
+		Dev: f.dev, Env: f.env, CacheDir: f.cacheDir, Log: slog.New(slog.DiscardHandler), Compiling: c.compiling,
 	})
 	return m, func(s *manifest.Stage) abi.HookSet { return wanted[s.Spec.Name] }, err
 }
@@ -44,7 +49,7 @@ func showPlan(ctx context.Context, c *command) error {
 	if err := c.noArguments(); err != nil {
 		return err
 	}
-	m, wanted, err := f.inspect(ctx)
+	m, wanted, err := f.inspect(ctx, c)
 	if err != nil {
 		return err
 	}

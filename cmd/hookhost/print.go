@@ -70,7 +70,8 @@ type stepLine struct {
 	Verdict string  `json:"verdict"`
 	Detail  string  `json:"detail,omitempty"`
 	TookMS  float64 `json:"took_ms"`
-	Count   int     `json:"count"` // of like calls in a stream that the line stands for; their times are added
+	Count   int     `json:"count"` // of like calls in a stream that the line stands for; their times and their fuel are added
+	Fuel    int64   `json:"fuel,omitempty"`
 }
 
 func (p *printer) write(l line) {
@@ -313,6 +314,7 @@ func grouped(steps []chain.Step) []group {
 		if i, found := latest[key]; found && groups[i].like(next) {
 			groups[i].count++
 			groups[i].Took += s.Took
+			groups[i].Fuel += s.Fuel
 			continue
 		}
 		latest[key] = len(groups)
@@ -324,12 +326,12 @@ func grouped(steps []chain.Step) []group {
 // like reports whether two groups differ in number and time alone.
 func (g group) like(other group) bool {
 	a, b := g.line(), other.line()
-	a.TookMS, a.Count = b.TookMS, b.Count
+	a.TookMS, a.Fuel, a.Count = b.TookMS, b.Fuel, b.Count
 	return *a == *b
 }
 
 func (g group) line() *stepLine {
-	l := &stepLine{Hook: g.Hook.String(), Stage: g.Stage, Verdict: g.Verdict.String(), TookMS: milliseconds(g.Took), Count: g.count}
+	l := &stepLine{Hook: g.Hook.String(), Stage: g.Stage, Verdict: g.Verdict.String(), TookMS: milliseconds(g.Took), Fuel: g.Fuel, Count: g.count}
 	if g.Stage == "" {
 		l.Stage = "host"
 	}

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"google.golang.org/adk/v2/agent"
 	"google.golang.org/adk/v2/plugin"
@@ -128,23 +127,14 @@ func (f *runFlags) replies() ([]demo.Reply, error) {
 	return replies, nil
 }
 
-// compiling is said while a person waits for it.
-const compiling = "compiling the modules; where the cache folder can be written, later starts take them from there"
-
-// open starts the host, saying so when it takes longer than a person waits
-// without wondering.
 func (f *runFlags) open(ctx context.Context, c *command, out *printer) (*host.Host, error) {
 	level := slog.LevelError
 	if f.verbose {
 		level = slog.LevelInfo
 	}
-	slow := time.AfterFunc(time.Second, func() {
-		fmt.Fprintln(c.stderr, compiling)
-	})
-	defer slow.Stop()
 	return host.Open(ctx, f.manifest, host.Options{
 		Dev: f.dev, Env: f.env, CacheDir: f.cacheDir, Trace: chain.Tracer{Step: out.step, Span: out.span},
-		Log: slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level})),
+		Log: slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level})), Compiling: c.compiling,
 	})
 }
 

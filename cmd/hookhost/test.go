@@ -36,10 +36,6 @@ func testScenarios(ctx context.Context, c *command) error {
 		return err
 	}
 	defer remove()
-	slow := time.AfterFunc(time.Second, func() {
-		fmt.Fprintln(c.stderr, compiling)
-	})
-	defer slow.Stop()
 
 	passed, failed := 0, 0
 	for _, file := range c.Args() {
@@ -50,8 +46,7 @@ func testScenarios(ctx context.Context, c *command) error {
 			continue
 		}
 		for _, s := range scenarios {
-			result, err := s.Execute(ctx, chaintest.Options{CacheDir: cache})
-			slow.Stop()
+			result, err := s.Execute(ctx, chaintest.Options{CacheDir: cache, Compiling: c.compiling})
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

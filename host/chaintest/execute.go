@@ -34,7 +34,8 @@ const (
 
 // Options change how scenarios are executed.
 type Options struct {
-	CacheDir string // for compiled modules; see host.Options
+	CacheDir  string                        // for compiled modules; see host.Options
+	Compiling func(module string, size int) // too
 }
 
 // Execute plays the scenario and says what was not as expected. An error
@@ -98,7 +99,7 @@ func (s *Scenario) open(ctx context.Context, dir string, o Options) (*world, err
 		return nil, err
 	}
 	w.host, err = host.Open(ctx, path, host.Options{
-		Dev: true, CacheDir: o.CacheDir, Log: slog.New(slog.NewTextHandler(w.log, nil)), Trace: chain.Tracer{Step: w.recorder.Step},
+		Dev: true, CacheDir: o.CacheDir, Compiling: o.Compiling, Log: slog.New(slog.NewTextHandler(w.log, nil)), Trace: chain.Tracer{Step: w.recorder.Step},
 		Clock: w.clock, Store: w.store, Native: natives, Wrap: w.wrap,
 	})
 	if err != nil {

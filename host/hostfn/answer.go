@@ -1,8 +1,6 @@
 package hostfn
 
 import (
-	"encoding/json"
-
 	"github.com/hookhost/hookhost/abi"
 )
 
@@ -15,7 +13,10 @@ func (c *Call) Answer(kind int32, value string) int32 {
 	switch {
 	case kind == abi.AnswerText && value != "":
 		answer.Text = value
-	case kind == abi.AnswerJSON && json.Valid([]byte(value)):
+	case kind == abi.AnswerJSON:
+		if code := c.checkJSON(value); code != abi.OK {
+			return code
+		}
 		answer.JSON = []byte(value)
 	default:
 		return abi.BadArgument

@@ -109,6 +109,7 @@ func (c *Call) Verdict(kind abi.Kind, wait time.Duration) (abi.Verdict, error) {
 type draft struct {
 	edits   []abi.Edit
 	bytes   int // of all the edits
+	values  int // of all the JSON
 	splices map[int32][]span
 	holds   map[int32]abi.Hold
 	session []stateWrite

@@ -144,10 +144,12 @@ func FuzzHostFunctions(f *testing.F) {
 					copy(before[from:to], whole[from:to])
 				}
 				require.Equal(t, before, whole, "%s wrote outside its buffer", name)
+				require.NotContains(t, string(whole), secret, "%s gave a secret away", name)
 			}
 		}
 		b.leaves(t, c)
 		require.NotContains(t, b.log.String(), "panicked")
+		require.NotContains(t, b.log.String(), secret)
 	})
 }
 

@@ -7,6 +7,9 @@ import (
 	"github.com/hookhost/hookhost/abi"
 )
 
+// hashPiece is how much is hashed between two looks at the call's time.
+const hashPiece = 1 << 20
+
 // HMACSHA256 writes the 32 bytes of a keyed hash. The secret is named, never
 // read.
 func (c *Call) HMACSHA256(name, data string, out []byte) int32 {
@@ -23,6 +26,13 @@ func (c *Call) HMACSHA256(name, data string, out []byte) int32 {
 		return abi.OverLimit
 	}
 	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(data))
+	for len(data) > 0 {
+		if c.ctx.Err() != nil {
+			return abi.Unavailable // which a guest that is out of time does not see
+		}
+		n := min(len(data), hashPiece)
+		mac.Write([]byte(data[:n]))
+		data = data[n:]
+	}
 	return fill(out, mac.Sum(nil))
 }

@@ -220,6 +220,8 @@ func (c *Call) get(pointer string) ([]byte, abi.Code) {
 	switch {
 	case errors.Is(err, abi.ErrNotFound):
 		return nil, abi.NotFound
+	case errors.Is(err, abi.ErrTooLarge):
+		return nil, abi.OverLimit
 	case err != nil:
 		return nil, abi.BadArgument
 	}
@@ -303,8 +305,8 @@ func (c *Call) Edit(op int32, pointer, value string) int32 {
 	edit := abi.Edit{Pointer: pointer}
 	switch op {
 	case int32(abi.EditAdd), int32(abi.EditReplace):
-		if !json.Valid([]byte(value)) {
-			return abi.BadArgument
+		if code := c.checkJSON(value); code != abi.OK {
+			return code
 		}
 		edit.Value = []byte(value)
 	case int32(abi.EditRemove):

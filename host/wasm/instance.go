@@ -16,6 +16,8 @@ import (
 type instance interface {
 	// call runs the guest. Its error is a *chain.Failure.
 	call(ctx context.Context, c *hostfn.Call) (packed uint64, err error)
+	// burned is the fuel of the last call.
+	burned() int64
 	// used reports whether the instance has to be reset before the next call.
 	used() bool
 	// reset puts the instance back to its image. Where it cannot it says why.
@@ -88,6 +90,8 @@ func (g *guest) run(ctx context.Context, c *hostfn.Call, f api.Function, stack [
 
 // burn takes fuel for what the host does.
 func (g *guest) burn(fuel int64) { g.fuel.Set(uint64(int64(g.fuel.Get()) - fuel)) }
+
+func (g *guest) burned() int64 { return g.budget.fuel }
 
 func (g *guest) used() bool {
 	return g.failed || !g.stage.cfg.Shared || g.calls >= sharedCalls

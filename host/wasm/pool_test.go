@@ -29,6 +29,7 @@ type fakeInstance struct {
 }
 
 func (f *fakeInstance) call(context.Context, *hostfn.Call) (uint64, error) { return 0, nil }
+func (f *fakeInstance) burned() int64                                      { return 0 }
 func (f *fakeInstance) used() bool                                         { return f.dirty }
 func (f *fakeInstance) held() uint64                                       { return 100 }
 

@@ -47,7 +47,12 @@ func (s *Stage) Hooks() abi.HookSet { return s.hooks }
 func (s *Stage) Dropped() int64 { return s.facts.Dropped() }
 
 // Call runs the guest once. Its errors are a *chain.Failure.
-func (s *Stage) Call(caller context.Context, ev *abi.Event) (v abi.Verdict, err error) {
+func (s *Stage) Call(caller context.Context, ev *abi.Event) (abi.Verdict, error) {
+	return s.call(caller, ev, func(instance) {})
+}
+
+// call lets the instance be seen after the guest has run.
+func (s *Stage) call(caller context.Context, ev *abi.Event, seen func(instance)) (v abi.Verdict, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.runtime.log.Error("stage panicked", "stage", s.cfg.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -63,6 +68,8 @@ func (s *Stage) Call(caller context.Context, ev *abi.Event) (v abi.Verdict, err 
 	defer s.pool.put(in)
 	c := s.services.NewCall(ctx, &s.facts, ev)
 	packed, err := in.call(ctx, c)
+	chain.Burned(caller, in.burned())
+	seen(in)
 	if err != nil {
 		return abi.Verdict{}, err
 	}

@@ -43,8 +43,7 @@ type Options struct {
 	// Log gets the warning. nil is slog.Default().
 	Log *slog.Logger
 	// Slow is told of a module that takes longer than SlowAfter to compile,
-	// while it does, with its size in bytes. Several may be told at once. nil
-	// logs it.
+	// while it does, with its size in bytes; of one at a time. nil logs it.
 	Slow func(name string, size int)
 }
 
@@ -55,7 +54,8 @@ const SlowAfter = time.Second
 // once.
 type Cache struct {
 	options Options
-	folder  string        // of the entries; empty if there is none
+	folder  string // of the entries; empty if there is none
+	telling sync.Mutex
 	turns   chan struct{} // one for each module that is compiled at the same time
 	failed  atomic.Bool   // the disk could not be written: it is only read from then on
 
@@ -64,6 +64,8 @@ type Cache struct {
 }
 
 type key = [sha256.Size]byte
+
+func keyOf(module []byte) key { return sha256.Sum256(module) }
 
 // New makes a cache. It does not touch the disk yet.
 func New(o Options) *Cache {
@@ -109,7 +111,7 @@ func (s Source) rewrite() (Rewritten, error) {
 // Source.Rewrite, of wazero about the module, or of the context: the disk is
 // never one.
 func (c *Cache) Compile(ctx context.Context, src Source) (*Code, error) {
-	code := c.acquire(sha256.Sum256(src.Module))
+	code := c.acquire(keyOf(src.Module))
 	if err := code.compile(ctx, src); err != nil {
 		_ = code.Close(ctx) // there is nothing in it that could fail
 		return nil, err
@@ -169,6 +171,8 @@ func (c *Cache) turn(ctx context.Context) (done func(), err error) {
 // slow tells of a module if compiling it takes long. The caller ends the wait.
 func (c *Cache) slow(src Source) (done func() bool) {
 	return time.AfterFunc(SlowAfter, func() {
+		c.telling.Lock()
+		defer c.telling.Unlock()
 		if c.options.Slow != nil {
 			c.options.Slow(src.Name, len(src.Module))
 			return

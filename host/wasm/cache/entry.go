@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -98,19 +97,19 @@ func (e entry) sums() (sums map[string]sum, top map[string][]byte, err error) {
 		if err != nil || d.IsDir() || path == sumsFile {
 			return err
 		}
+		if !strings.Contains(path, "/") {
+			top[path], err = fs.ReadFile(root, path)
+			sums[path] = sum{Size: int64(len(top[path])), CRC: crc32.Checksum(top[path], castagnoli)}
+			return err
+		}
 		file, err := root.Open(path)
 		if err != nil {
 			return err
 		}
 		defer file.Close()
 		crc := crc32.New(castagnoli)
-		var kept bytes.Buffer
-		var to io.Writer = crc
-		if !strings.Contains(path, "/") {
-			to = io.MultiWriter(crc, &kept)
-		}
-		size, err := io.Copy(to, file)
-		sums[path], top[path] = sum{Size: size, CRC: crc.Sum32()}, kept.Bytes()
+		size, err := io.Copy(crc, file)
+		sums[path] = sum{Size: size, CRC: crc.Sum32()}
 		return err
 	})
 	return sums, top, err

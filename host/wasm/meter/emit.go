@@ -45,16 +45,19 @@ func (m *module) emit() *Rewritten {
 		e.function(&m.functions[i])
 	}
 
-	out := make([]byte, 0, len(m.in)+len(e.code)-(len(code.in)-code.at)+1<<16)
+	const room = 1 << 16 // for what is added outside of the code
+	out := make([]byte, 0, len(m.in)+len(e.code)-(len(code.in)-code.at)+room)
 	out = append(out, m.in[:8]...)
 	result := &Rewritten{Unheld: m.unheld}
-	var body []byte
 	section := func(id byte, write func(out []byte) []byte) {
-		if body = write(body[:0]); len(body) > 0 {
-			out = append(out, id)
-			out = appendU32(out, uint32(len(body)))
-			out = append(out, body...)
+		from := len(out)
+		out = append(out, id, 0, 0, 0, 0, 0)
+		content := len(out)
+		if out = write(out); len(out) == content {
+			out = out[:from]
+			return
 		}
+		putU32(out[from+1:content], uint32(len(out)-content))
 	}
 	section(sectionType, e.typeSection)
 	section(sectionImport, e.importSection)
@@ -65,7 +68,7 @@ func (m *module) emit() *Rewritten {
 	section(sectionExport, func(out []byte) []byte { return e.exportSection(out, start, result) })
 	section(sectionElement, e.elementSection)
 	section(sectionDataCount, e.dataCountSection)
-	out = e.codeSection(out)
+	section(sectionCode, e.codeSection)
 	section(sectionData, e.dataSection)
 	section(sectionCustom, e.nameSection)
 	section(sectionCustom, func(out []byte) []byte { return append(out, e.producer.in[e.producer.at:]...) })
@@ -239,14 +242,8 @@ func (e *emitter) dataSection(out []byte) []byte {
 }
 
 func (e *emitter) codeSection(out []byte) []byte {
-	n := uint32(len(e.functions)) - e.imports.functions + uint32(len(e.helpers))
-	count := appendU32(nil, n)
-	size := len(count) + len(e.code)
-	for _, h := range e.helpers {
-		size += len(appendU32(nil, uint32(len(h.body)))) + len(h.body)
-	}
-	out = appendU32(append(out, sectionCode), uint32(size))
-	out = append(append(out, count...), e.code...)
+	out = appendU32(out, uint32(len(e.functions))-e.imports.functions+uint32(len(e.helpers)))
+	out = append(out, e.code...)
 	for _, h := range e.helpers {
 		out = append(appendU32(out, uint32(len(h.body))), h.body...)
 	}
@@ -255,9 +252,8 @@ func (e *emitter) codeSection(out []byte) []byte {
 
 // function writes the body of one.
 func (e *emitter) function(f *function) {
-	const room = 5 // for the size, in its longest form
 	from := len(e.code)
-	out := append(e.code, make([]byte, room)...)
+	out := append(e.code, 0, 0, 0, 0, 0) // for the size, in its longest form
 	out = append(out, f.locals.in[f.locals.at:]...)
 	if f.charged {
 		out = e.charge(out, e.regions[f.entry])
@@ -278,7 +274,7 @@ func (e *emitter) function(f *function) {
 		out = e.giveDepth(out, f.frame)
 		out = append(out, opEnd)
 	}
-	putU32(out[from:from+room], uint32(len(out)-from-room))
+	putU32(out[from:from+5], uint32(len(out)-from-5))
 	e.code = out
 }
 
@@ -309,7 +305,30 @@ func (e *emitter) edited(out []byte, f *function, edit *edit) []byte {
 	}
 	switch edit.kind {
 	case editLoop:
-		return e.charge(append(out, original...), e.regions[edit.region])
+		return e.loopHeader(out, original, e.regions[edit.region])
+	case editLoopEnd:
+		if e.omit.fuel {
+			return append(out, opEnd)
+		}
+		return append(out, opEnd, opEnd)
+	case editLatched:
+		return e.latchedHeader(out, original)
+	case editLatchedEnd:
+		return e.latchedEnd(out, e.regions[edit.region])
+	case editBranch:
+		if e.omit.fuel {
+			return append(out, original...)
+		}
+		return appendU32(append(out, original[0]), edit.a)
+	case editBranches:
+		if e.omit.fuel {
+			return append(out, original...)
+		}
+		out = appendU32(append(out, opBrTable), edit.b)
+		for _, label := range e.labels[edit.a : edit.a+edit.b+1] {
+			out = appendU32(out, label)
+		}
+		return out
 	case editCall:
 		return appendU32(append(out, opCall), e.shifted(edit.a))
 	case editReturnCall:
@@ -361,12 +380,61 @@ func (e *emitter) charge(out []byte, cost uint32) []byte {
 	return e.charged(out)
 }
 
+// loopHeader puts a loop around one, which refills when the slice is used up.
+// So the call is not within the loop: nothing that the loop keeps in registers
+// has to outlive it.
+func (e *emitter) loopHeader(out, header []byte, cost uint32) []byte {
+	if e.omit.fuel {
+		return append(out, header...)
+	}
+	out = append(out, header...)
+	out = e.refillIfBelow(out)
+	out = append(out, header...)
+	out = appendU32(append(out, opGlobalGet), e.fuel())
+	out = append(out, opI64Const, 0, opI64LtS, opBrIf, 1)
+	out = appendU32(append(out, opGlobalGet), e.fuel())
+	out = appendSigned(append(out, opI64Const), int64(max(cost, 1)))
+	return appendU32(append(out, opI64Sub, opGlobalSet), e.fuel())
+}
+
+// latchedHeader puts blocks around and into a loop: one to leave it by, the loop
+// that goes on after a refill, the loop itself, the block whose end is where it
+// goes back, and one of the loop's own type, by which the engine sees that the
+// body leaves what it should.
+func (e *emitter) latchedHeader(out, header []byte) []byte {
+	if e.omit.fuel {
+		return append(out, header...)
+	}
+	out = append(append(out, opBlock), header[1:]...)
+	out = append(append(out, header...), header...)
+	out = append(out, opBlock, typeEmpty, opBlock)
+	return append(out, header[1:]...)
+}
+
+// latchedEnd leaves the loop, and charges for what goes back.
+func (e *emitter) latchedEnd(out []byte, cost uint32) []byte {
+	if e.omit.fuel {
+		return append(out, opEnd)
+	}
+	out = append(out, opEnd, opBr, 3, opEnd)
+	out = appendU32(append(out, opGlobalGet), e.fuel())
+	out = appendSigned(append(out, opI64Const), int64(max(cost, 1)))
+	out = appendU32(append(out, opI64Sub, opGlobalSet), e.fuel())
+	out = appendU32(append(out, opGlobalGet), e.fuel())
+	out = append(out, opI64Const, 0, opI64GeS, opBrIf, 0)
+	out = appendU32(append(out, opCall), e.helper(helperKey{kind: helpRefill}))
+	return append(out, opBr, 1, opEnd, opEnd, opEnd)
+}
+
 // charged sets the fuel to what is on the operand stack.
 func (e *emitter) charged(out []byte) []byte {
 	if e.omit.fuel {
 		return append(out, opDrop)
 	}
-	out = appendU32(append(out, opGlobalSet), e.fuel())
+	return e.refillIfBelow(appendU32(append(out, opGlobalSet), e.fuel()))
+}
+
+func (e *emitter) refillIfBelow(out []byte) []byte {
 	out = appendU32(append(out, opGlobalGet), e.fuel())
 	out = append(out, opI64Const, 0, opI64LtS, opIf, typeEmpty)
 	out = appendU32(append(out, opCall), e.helper(helperKey{kind: helpRefill}))

@@ -35,7 +35,9 @@ type module struct {
 	// A region is a stretch of code that is charged at once: a function or a
 	// loop, without the loops in it.
 	regions []uint32 // costs
+	around  []uint32 // the region that pays for the first round of this one, or 0
 	edits   []edit
+	labels  []uint32 // of tables that are edited
 	unheld  []Use
 	dropped map[uint32]bool // passive data segments that the guest may drop
 	inits   []initUse       // memory.init of passive segments
@@ -97,7 +99,7 @@ func parse(in []byte) *module {
 	if len(in) > maxModule {
 		refuse(ErrTooLarge, 0, "module of %d bytes", len(in))
 	}
-	m := &module{in: in, dataCount: -1, start: -1, dropped: map[uint32]bool{}, regions: []uint32{0}}
+	m := &module{in: in, dataCount: -1, start: -1, dropped: map[uint32]bool{}, regions: []uint32{0}, around: []uint32{0}}
 	r := reader{in, 8}
 	for last := 0; r.more(); {
 		at := r.at
@@ -479,6 +481,9 @@ func (m *module) parseDataCount() {
 }
 
 func (m *module) parseData() {
+	if r := m.sections[sectionData]; r.in != nil {
+		m.data = make([]segment, 0, r.count())
+	}
 	m.vector(sectionData, func(r *reader) {
 		var s segment
 		at := r.at
@@ -511,6 +516,8 @@ func (m *module) parseData() {
 
 func (m *module) parseCode() {
 	next := int(m.imports.functions)
+	size := len(m.sections[sectionCode].in) - m.sections[sectionCode].at
+	m.edits = make([]edit, 0, size/10) // what Go's compiler makes needs a little less
 	s := scan{module: m}
 	m.vector(sectionCode, func(r *reader) {
 		body := r.limit(r.u32())

@@ -37,7 +37,7 @@ const (
 	opAtomic             = 0xfe
 
 	opI32LtS, opI32GtU, opI32LeU           = 0x48, 0x4b, 0x4d
-	opI64LtS, opI64GtU, opI64LeU           = 0x53, 0x56, 0x58
+	opI64LtS, opI64GtU, opI64LeU, opI64GeS = 0x53, 0x56, 0x58, 0x59
 	opI32Add, opI32Sub, opI32Mul           = 0x6a, 0x6b, 0x6c
 	opI64Add, opI64Sub, opI64Mul, opI64Shl = 0x7c, 0x7d, 0x7e, 0x86
 	opI64ShrU                              = 0x88

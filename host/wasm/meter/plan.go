@@ -53,7 +53,9 @@ func (m *module) decideFunction(i int) {
 		if callee.state == planning {
 			callee.charged, callee.deep = true, true
 		}
-		m.regions[e.region] += callee.owed
+		for region := e.region; region != 0 && callee.owed > 0; region = m.around[region] {
+			m.regions[region] += callee.owed
+		}
 		below = max(below, callee.shallow)
 		calls = calls || callee.deep
 	}

@@ -21,12 +21,14 @@ func (r *reader) more() bool { return r.at < len(r.in) }
 
 func (r *reader) byte() byte {
 	if r.at >= len(r.in) {
-		refuse(ErrMalformed, r.at, "unexpected end")
+		r.ended()
 	}
 	b := r.in[r.at]
 	r.at++
 	return b
 }
+
+func (r *reader) ended() { refuse(ErrMalformed, r.at, "unexpected end") }
 
 func (r *reader) skip(n uint32) {
 	if uint64(n) > uint64(len(r.in)-r.at) {
@@ -73,6 +75,14 @@ func (r *reader) signed(maxBytes uint) int64 {
 
 // skipInteger passes over an integer of so many bytes at most.
 func (r *reader) skipInteger(maxBytes int) {
+	if r.at < len(r.in) && r.in[r.at] < 0x80 {
+		r.at++
+		return
+	}
+	r.skipLong(maxBytes)
+}
+
+func (r *reader) skipLong(maxBytes int) {
 	for i := 0; i < maxBytes; i++ {
 		if r.byte() < 0x80 {
 			return

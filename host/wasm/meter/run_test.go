@@ -26,6 +26,7 @@ type budget struct {
 	most  int64 // fuel; the tick after it ends the call
 	used  int64
 	ticks int
+	asked func() bool // whether to end the call
 }
 
 func endless() *budget { return &budget{slice: 1 << 20, most: math.MaxInt64} }
@@ -34,7 +35,7 @@ func endless() *budget { return &budget{slice: 1 << 20, most: math.MaxInt64} }
 func (b *budget) tick(left int64) int64 {
 	b.ticks++
 	b.used += b.slice - left
-	if b.used > b.most {
+	if b.used > b.most || b.asked != nil && b.asked() {
 		panic(errOver)
 	}
 	return b.slice
@@ -96,7 +97,7 @@ func withStubs(t testing.TB, r wazero.Runtime, compiled wazero.CompiledModule) {
 	}
 }
 
-const testDepth = 100_000
+const testDepth = 1 << 16
 
 // enough sets the depth, as a host does before each call.
 func enough(m api.Module) {

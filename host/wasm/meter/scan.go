@@ -28,11 +28,16 @@ type edit struct {
 type editKind uint8
 
 const (
-	editLoop       editKind = iota // a charge is put behind the header
+	editLoop       editKind = iota // charged behind its header
+	editLoopEnd                    // of it
+	editLatched                    // a loop charged where it goes back
+	editLatchedEnd                 // of it
+	editBranch                     // out of a loop: a br or br_if to label a
+	editBranches                   // a br_table out of a loop
 	editCall                       // function a
 	editReturnCall                 // function a
 	editReturnIndirect
-	editReturn // a is the label of the function's body
+	editReturn
 	editRefFunc
 	editGrow
 	editFill
@@ -57,6 +62,7 @@ type scan struct {
 	cost     uint32 // of the region, not yet added to it
 	height   int32  // of the operand stack; an estimate where code cannot be reached
 	deepest  int32
+	calls    uint32 // the engine has room for each value that outlives one of them
 	vectors  bool
 	straight bool  // nothing yet but what is always come to
 	constant int64 // what the last instruction, an i32.const, pushed, or -1
@@ -68,7 +74,20 @@ type frame struct {
 	params  int32
 	results int32
 	region  uint32
+	added   uint32 // blocks put around the loops up to here
+	loop    loopKind
 }
+
+type loopKind uint8
+
+const (
+	noLoop loopKind = iota
+	charged
+	latched
+)
+
+// How many blocks are put around a loop of each kind.
+var around = [...]uint32{charged: 1, latched: 4}
 
 func (s *scan) function(index uint32, body reader) {
 	s.r, s.index, s.f = body, index, &s.functions[index]
@@ -80,7 +99,7 @@ func (s *scan) function(index uint32, body reader) {
 
 	f.edits[0] = uint32(len(s.edits))
 	f.entry = s.newRegion()
-	s.region, s.cost, s.height, s.deepest, s.vectors, s.straight = f.entry, 0, 0, 0, false, true
+	s.region, s.cost, s.height, s.deepest, s.calls, s.vectors, s.straight = f.entry, 0, 0, 0, 0, false, true
 	s.frames = append(s.frames[:0], frame{results: int32(t.results), region: f.entry})
 	s.instructions()
 	s.regions[f.entry] += s.cost
@@ -91,7 +110,7 @@ func (s *scan) function(index uint32, body reader) {
 	if s.vectors {
 		s.deepest *= 2
 	}
-	f.frame = 1 + (locals+uint32(s.deepest))/8
+	f.frame = 1 + (locals+uint32(s.deepest)+s.calls)/8
 }
 
 // locals reads the declarations of locals and counts, parameters included,
@@ -112,6 +131,7 @@ func (s *scan) locals(params uint32) uint32 {
 
 func (m *module) newRegion() uint32 {
 	m.regions = append(m.regions, 0)
+	m.around = append(m.around, 0)
 	return uint32(len(m.regions) - 1)
 }
 
@@ -199,12 +219,7 @@ func (s *scan) special(op byte, in *instruction, at int) {
 	case opBlock, opIf:
 		s.open(s.blockType())
 	case opLoop:
-		s.open(s.blockType())
-		s.enter(s.newRegion())
-		if s.straight {
-			s.f.first, s.straight = s.region, false
-		}
-		s.edit(editLoop, at, 0, 0)
+		s.openLoop(at)
 	case opElse:
 		top := &s.frames[len(s.frames)-1]
 		s.height = top.height + top.params
@@ -212,16 +227,15 @@ func (s *scan) special(op byte, in *instruction, at int) {
 		top := s.frames[len(s.frames)-1]
 		s.frames = s.frames[:len(s.frames)-1]
 		s.height = top.height + top.results
-		s.enter(top.region)
+		s.closeLoop(top, at)
 	case opBr, opBrIf:
-		s.label()
-	case opBrTable:
-		for n := r.count(); n > 0; n-- {
-			s.label()
+		if label, shifted := s.label(); shifted != label {
+			s.edit(editBranch, at, shifted, 0)
 		}
-		s.label()
+	case opBrTable:
+		s.branchTable(at)
 	case opReturn:
-		s.edit(editReturn, at, uint32(len(s.frames)-1), 0)
+		s.edit(editReturn, at, 0, 0)
 	case opCall, opReturnCall:
 		callee := s.functionIndex(r)
 		s.signature(s.functions[callee].typ)
@@ -329,12 +343,81 @@ func (s *scan) enter(region uint32) {
 }
 
 func (s *scan) open(params, results uint32) {
-	s.frames = append(s.frames, frame{s.height - int32(params), int32(params), int32(results), s.region})
+	s.frames = append(s.frames, frame{
+		height: s.height - int32(params), params: int32(params), results: int32(results),
+		region: s.region, added: s.frames[len(s.frames)-1].added,
+	})
 }
 
-// label reads one. A block is put around bodies, so one that goes a block too
+// openLoop begins a region. A loop that a function always comes to is charged
+// at its header, which stands for the function's own charge. So is one with
+// parameters, which are rare. All others are charged when they go back: many
+// loops rarely do.
+func (s *scan) openLoop(at int) {
+	s.open(s.blockType())
+	top := &s.frames[len(s.frames)-1]
+	top.loop = latched
+	if s.straight || top.params > 0 {
+		top.loop = charged
+	}
+	top.added += around[top.loop]
+	s.enter(s.newRegion())
+	if s.straight {
+		s.f.first, s.straight = s.region, false
+	}
+	if top.loop == charged {
+		s.edit(editLoop, at, 0, 0)
+		return
+	}
+	s.around[s.region] = top.region
+	s.edit(editLatched, at, 0, 0)
+}
+
+// closeLoop goes on in the region around a loop, which has also to pay for the
+// first round of one that is charged when it goes back.
+func (s *scan) closeLoop(top frame, at int) {
+	region := s.region
+	switch top.loop {
+	case charged:
+		s.edit(editLoopEnd, at, 0, 0)
+	case latched:
+		s.edit(editLatchedEnd, at, 0, 0)
+	}
+	s.enter(top.region)
+	if top.loop == latched {
+		s.cost += s.regions[region]
+	}
+}
+
+// label reads one and says what it will be: each loop that it leaves has blocks
+// around it. A block is put around bodies, so a label that goes a block too
 // far would be valid afterwards.
-func (s *scan) label() { s.r.below(uint32(len(s.frames)), "label") }
+func (s *scan) label() (label, shifted uint32) {
+	label = s.r.below(uint32(len(s.frames)), "label")
+	top := &s.frames[len(s.frames)-1]
+	target := &s.frames[len(s.frames)-1-int(label)]
+	shifted = label + top.added - target.added
+	if target.loop == latched {
+		shifted++
+	}
+	return label, shifted
+}
+
+// branchTable reads the labels of a br_table and notes it if some change.
+func (s *scan) branchTable(at int) {
+	from, changed := uint32(len(s.labels)), false
+	n := s.r.count()
+	for range n + 1 {
+		label, shifted := s.label()
+		s.labels = append(s.labels, shifted)
+		changed = changed || shifted != label
+	}
+	if !changed {
+		s.labels = s.labels[:from]
+		return
+	}
+	s.edit(editBranches, at, from, n)
+}
 
 func (s *scan) blockType() (params, results uint32) {
 	r := &s.r
@@ -354,7 +437,9 @@ func (s *scan) blockType() (params, results uint32) {
 	return s.types[i].params, s.types[i].results
 }
 
+// signature is that of a call.
 func (s *scan) signature(typ uint32) {
+	s.calls++
 	s.height += int32(s.types[typ].results) - int32(s.types[typ].params)
 }
 

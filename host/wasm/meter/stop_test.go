@@ -3,6 +3,7 @@ package meter
 import (
 	"os"
 	"slices"
+	"sort"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 
 // Enough of each for what is short, and far too little for the rest.
 const (
-	littleFuel  = 100_000
+	littleFuel  = 500_000
 	littleDepth = 2_000
 	rounds      = 1_000_000 // of the functions that use fuel
 	nested      = 10_000    // calls of those that use depth
@@ -41,7 +42,8 @@ func TestStops(t *testing.T) {
 		case "depth":
 			t.Run(name, func(t *testing.T) {
 				assert.ErrorIs(t, call(t, full, name, nested), errDeep)
-				assert.NoError(t, call(t, noDepth, name, nested), "without the charge")
+				_, err := noDepth.ExportedFunction(name).Call(t.Context(), nested)
+				assert.NoError(t, err, "without the charge")
 				assert.NoError(t, call(t, full, "short_add", 1), "the next call")
 				assert.NoError(t, call(t, full, name, 100), "less of it")
 				assert.EqualValues(t, littleDepth, depthLeft(full), "all is given back")
@@ -96,4 +98,31 @@ func fixture(t testing.TB, name string) []byte {
 	module, err := os.ReadFile("testdata/" + name + ".wasm")
 	require.NoError(t, err)
 	return module
+}
+
+// TestDepthIsOfNativeStack: what a call may use of the depth bounds what it
+// uses of the engine's stack, in frames of any kind.
+func TestDepthIsOfNativeStack(t *testing.T) {
+	const (
+		ceiling = 50_000_000 // bytes, of the engine's stack
+		bound   = 16 << 20
+	)
+	shapes := fixture(t, "shapes")
+	metered := instantiated(t, shapes, endless(), omission{})
+	native := instantiated(t, shapes, endless(), omission{depth: true})
+	most := func(m api.Module, name string) int {
+		return sort.Search(2_000_000, func(n int) bool {
+			enough(m)
+			_, err := m.ExportedFunction(name).Call(t.Context(), uint64(n))
+			return err != nil
+		})
+	}
+	for _, name := range functions(metered) {
+		if strings.HasPrefix(name, "depth_") {
+			calls, frame := most(metered, name), ceiling/most(native, name)
+			t.Logf("%s: %d calls of %d bytes", name, calls, frame)
+			assert.Greater(t, calls, 2000, name)
+			assert.Less(t, calls*frame, bound, name)
+		}
+	}
 }

@@ -6,7 +6,7 @@ typedef unsigned char byte;
 #define IMPORT(module, name) __attribute__((import_module(module), import_name(name)))
 #define EXPORT(name) __attribute__((export_name(name)))
 
-enum { before_model = 7, after_model = 9 };
+enum { on_event = 4, before_model = 7, after_model = 9 };
 enum { go_on = 1, amend = 2, respond = 3, fail = 5 };
 
 IMPORT("hookhost", "leaf_read") i32 leaf_read(i32 index, i32 offset, byte *buf, i32 cap);

@@ -1,7 +1,7 @@
-// Masks every run of digits in the leaves of a response.
+// Masks every run of digits in the leaves of an event, a request or a response.
 #include "guest.h"
 
-EXPORT("hookhost_abi_1") i64 abi(void) { return 1 << after_model; }
+EXPORT("hookhost_abi_1") i64 abi(void) { return 1 << on_event | 1 << before_model | 1 << after_model; }
 
 static byte text[4096];
 

@@ -4,7 +4,7 @@
 set -e
 cd "$(dirname "$0")"
 for source in *.wat; do
-  wat2wasm --enable-tail-call "$source" -o "${source%.wat}.wasm"
+  wat2wasm --enable-tail-call --debug-names "$source" -o "${source%.wat}.wasm"
 done
 for source in *.c; do
   [ -e "$source" ] || continue

@@ -1,0 +1,9 @@
+;; Reads the first leaf as a whole for ever.
+(module
+  (import "hookhost" "leaf_read" (func $read (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 48)
+  (func (export "hookhost_abi_1") (result i64) i64.const 0x7ffe)
+  (func (export "hookhost_call") (param $hook i32) (result i64)
+    (if (i32.ne (local.get $hook) (i32.const 7)) (then (return (i64.const 1))))
+    (loop $again (drop (call $read (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0x300000))) (br $again))
+    i64.const 1))

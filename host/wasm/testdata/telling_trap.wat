@@ -1,0 +1,16 @@
+;; Traps with secrets in its function names, in what it prints and in its memory.
+(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (import "hookhost" "edit" (func $edit (param i32 i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (func (export "hookhost_abi_1") (result i64) i64.const 0x7ffe)
+  (func (export "hookhost_call") (param $hook i32) (result i64)
+    (drop (call $write (i32.const 2) (i32.const 0) (i32.const 1) (i32.const 64)))
+    (if (i32.eq (local.get $hook) (i32.const 7)) (then (call $named_sk_live_4111)))
+    (drop (call $edit (i32.const 3) (i32.const 95) (i32.const 17) (i32.const 128) (i32.const 1)))
+    i64.const 2)
+  (func $named_sk_live_4111 unreachable)
+  (data (i32.const 0) "\10\00\00\00\28\00\00\00")
+  (data (i32.const 16) "panic: printed_sk_live_4111: bad card\0a\00\00")
+  (data (i32.const 95) "/written_sk_live_")
+  (data (i32.const 128) "1"))

@@ -1,0 +1,16 @@
+;; Replaces the begin of the first leaf, drafts a note and an edit, and traps.
+(module
+  (import "hookhost" "leaf_splice" (func $splice (param i32 i32 i32 i32 i32) (result i32)))
+  (import "hookhost" "note" (func $note (param i32 i32 i32 i32) (result i32)))
+  (import "hookhost" "edit" (func $edit (param i32 i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (func (export "hookhost_abi_1") (result i64) i64.const 0x7ffe)
+  (func (export "hookhost_call") (param $hook i32) (result i64)
+    (if (i32.ne (local.get $hook) (i32.const 7)) (then (return (i64.const 1))))
+    (drop (call $splice (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 0) (i32.const 5)))
+    (drop (call $note (i32.const 0) (i32.const 5) (i32.const 0) (i32.const 5)))
+    (drop (call $edit (i32.const 3) (i32.const 16) (i32.const 2) (i32.const 24) (i32.const 2)))
+    unreachable)
+  (data (i32.const 0) "STOLE")
+  (data (i32.const 16) "/x")
+  (data (i32.const 24) "{}"))
