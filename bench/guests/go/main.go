@@ -22,9 +22,9 @@ func configure(c *guest.Config) {
 	case "verdict":
 		task = verdict
 	case "json":
-		task = answer(work.JSON)
+		task = answer(warm(work.JSON))
 	case "regexp":
-		task = answer(work.Regexp)
+		task = answer(warm(work.Regexp))
 	case "mask":
 		task = mask
 	case "log":
@@ -32,6 +32,14 @@ func configure(c *guest.Config) {
 	default:
 		c.Reject("task", "no such task")
 	}
+}
+
+// warm has a library make what it makes once: it is in the image then, and not
+// made again in every call.
+func warm(do func(string) string) func(string) string {
+	do(`{"orders": [{"paid": true, "items": [{"quantity": 1, "cents": 1}]}]}`)
+	do("The claim AB-1234.")
+	return do
 }
 
 func perform(c *guest.Call) guest.Verdict {
