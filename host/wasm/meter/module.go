@@ -6,9 +6,11 @@ import (
 )
 
 // Limits of what is rewritten. An engine allocates by these numbers before it
-// has looked at anything else.
+// has looked at anything else, and a region of a module within them costs less
+// than 1 << 32.
 const (
-	maxModule = 1 << 30  // bytes
+	maxModule = 64 << 20 // bytes
+	maxItems  = 1 << 20  // of one section
 	maxLocals = 50_000   // of one function, parameters included
 	maxTable  = 10 << 20 // elements to begin with
 )
@@ -145,7 +147,11 @@ func (m *module) vector(section int, item func(r *reader)) {
 	if r.in == nil {
 		return
 	}
-	for n := r.count(); n > 0; n-- {
+	at, n := r.at, r.count()
+	if n > maxItems {
+		refuse(ErrTooLarge, at, "section of %d items", n)
+	}
+	for range n {
 		item(&r)
 	}
 	if r.more() {
@@ -482,7 +488,7 @@ func (m *module) parseDataCount() {
 
 func (m *module) parseData() {
 	if r := m.sections[sectionData]; r.in != nil {
-		m.data = make([]segment, 0, r.count())
+		m.data = make([]segment, 0, min(r.count(), maxItems))
 	}
 	m.vector(sectionData, func(r *reader) {
 		var s segment

@@ -24,6 +24,7 @@ const (
 const (
 	maxOwed    = 64 // fuel
 	maxShallow = 64 // depth
+	maxDown    = 1000
 )
 
 // decide plans all functions.
@@ -33,11 +34,13 @@ func (m *module) decide() {
 			m.functions[i].state = planned
 			continue
 		}
-		m.decideFunction(i)
+		m.decideFunction(i, 0)
 	}
 }
 
-func (m *module) decideFunction(i int) {
+// decideFunction plans one, after those that it calls. Those that are being
+// planned, or too far down to be, take their charges themselves.
+func (m *module) decideFunction(i, down int) {
 	f := &m.functions[i]
 	if f.state != unplanned {
 		return
@@ -48,9 +51,11 @@ func (m *module) decideFunction(i int) {
 		if e.kind != editCall && e.kind != editReturnCall || e.a < m.imports.functions {
 			continue
 		}
-		m.decideFunction(int(e.a))
 		callee := &m.functions[e.a]
-		if callee.state == planning {
+		if down < maxDown {
+			m.decideFunction(int(e.a), down+1)
+		}
+		if callee.state != planned {
 			callee.charged, callee.deep = true, true
 		}
 		for region := e.region; region != 0 && callee.owed > 0; region = m.around[region] {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,6 +28,7 @@ type budget struct {
 	used  int64
 	ticks int
 	asked func() bool // whether to end the call
+	yield bool        // to other goroutines, at each tick
 }
 
 func endless() *budget { return &budget{slice: 1 << 20, most: math.MaxInt64} }
@@ -35,6 +37,9 @@ func endless() *budget { return &budget{slice: 1 << 20, most: math.MaxInt64} }
 func (b *budget) tick(left int64) int64 {
 	b.ticks++
 	b.used += b.slice - left
+	if b.yield {
+		runtime.Gosched()
+	}
 	if b.used > b.most || b.asked != nil && b.asked() {
 		panic(errOver)
 	}

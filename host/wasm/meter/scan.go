@@ -277,7 +277,8 @@ func (s *scan) special(op byte, in *instruction, at int) {
 // with the region.
 func (s *scan) bulk(in *instruction, at int, length int64) {
 	r := &s.r
-	known := length >= 0 && length <= pieceBytes
+	const short = 4096
+	known := length >= 0 && length <= short
 	switch in.name {
 	case nameMemoryFill:
 		s.memory(at)

@@ -104,24 +104,24 @@ func fixture(t testing.TB, name string) []byte {
 // uses of the engine's stack, in frames of any kind.
 func TestDepthIsOfNativeStack(t *testing.T) {
 	const (
-		ceiling = 50_000_000 // bytes, of the engine's stack
-		bound   = 16 << 20
+		ceiling = 10_240 << 13 // bytes: the engine's stack doubles until it is over 50 MB
+		bound   = 8 << 20
 	)
 	shapes := fixture(t, "shapes")
 	metered := instantiated(t, shapes, endless(), omission{})
 	native := instantiated(t, shapes, endless(), omission{depth: true})
-	most := func(m api.Module, name string) int {
-		return sort.Search(2_000_000, func(n int) bool {
+	most := func(m api.Module, name string, step int) int {
+		return step * sort.Search(1<<10, func(n int) bool {
 			enough(m)
-			_, err := m.ExportedFunction(name).Call(t.Context(), uint64(n))
+			_, err := m.ExportedFunction(name).Call(t.Context(), uint64(n*step))
 			return err != nil
 		})
 	}
 	for _, name := range functions(metered) {
 		if strings.HasPrefix(name, "depth_") {
-			calls, frame := most(metered, name), ceiling/most(native, name)
+			calls, frame := most(metered, name, 1<<7), ceiling/most(native, name, 1<<11)
 			t.Logf("%s: %d calls of %d bytes", name, calls, frame)
-			assert.Greater(t, calls, 2000, name)
+			assert.Greater(t, calls, 5000, name)
 			assert.Less(t, calls*frame, bound, name)
 		}
 	}
