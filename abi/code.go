@@ -36,7 +36,7 @@ const (
 	MaxState = 64 << 10 // bytes of one state value
 	MaxNotes = 32       // notes a call
 	MaxEdits = 1 << 16  // edits a call
-	MaxJSON  = 1 << 16  // values at any depth in all the JSON that a call writes
+	MaxJSON  = 1 << 18  // values at any depth in all the JSON that a call writes
 )
 
 // HeadSize is the length of the record that head writes. All its numbers are

@@ -55,7 +55,6 @@ var faults = []fault{
 	{fixture: "fan_out", cause: chain.CauseDeadline, timeout: short},
 	{fixture: "memset", cause: chain.CauseDeadline, timeout: short},
 	{fixture: "grow_for_nothing", cause: chain.CauseDeadline, timeout: short},
-	{fixture: "sleeps", cause: chain.CauseDeadline, timeout: 2 * time.Millisecond},
 	{fixture: "random_flood", cause: chain.CauseDeadline, timeout: short},
 	{fixture: "log_flood", cause: chain.CauseDeadline, timeout: short},
 	{fixture: "large_reads", cause: chain.CauseDeadline, timeout: short, leaf: 3 << 20},
@@ -73,6 +72,7 @@ var faults = []fault{
 
 	{fixture: "million_calls", cause: chain.CauseHostCalls},
 	{fixture: "million_yields", cause: chain.CauseHostCalls},
+	{fixture: "sleeps", cause: chain.CauseHostCalls},
 
 	{fixture: "trap", cause: chain.CauseTrap, says: "unreachable"},
 	{fixture: "trap_in_amend", cause: chain.CauseTrap, says: "unreachable"},
@@ -227,7 +227,7 @@ type arena struct {
 	log      *lockedLog
 	ledger   *chain.Ledger
 	observed sync.Map // what the observer saw last, by run
-	failures sync.Map // what failed, by run
+	failures sync.Map // what failed first, by run
 }
 
 const (
@@ -327,7 +327,7 @@ func (l *lockedLog) String() string {
 
 func (a *arena) trace(s chain.Step) {
 	if s.Cause != 0 {
-		a.failures.Store(s.Run, s)
+		a.failures.LoadOrStore(s.Run, s)
 	}
 }
 
@@ -423,7 +423,7 @@ func (a *arena) hostileCall(t testing.TB) time.Duration {
 	if a.fault.leaf > 0 {
 		sent = strings.Repeat("x", a.fault.leaf)
 	}
-	r := a.at(hook, "boom", sent)
+	r := a.patiently(hook, sent)
 	if a.fault.cause == 0 {
 		require.NoError(t, r.err())
 		a.goesOn(t, r, cmp.Or(a.fault.amends, maskedCard))
@@ -451,6 +451,17 @@ func (a *arena) hostileCall(t testing.TB) time.Duration {
 	return r.took
 }
 
+// patiently calls the hostile stage until it is called: on a busy machine its
+// little time may be over before it has an instance.
+func (a *arena) patiently(hook abi.Hook, text string) (r result) {
+	for range 20 {
+		if r = a.at(hook, "boom", text); r.failure == nil || r.failure.Cause != chain.CausePoolFull {
+			break
+		}
+	}
+	return r
+}
+
 // goesOn checks the result of the neighbour, which is not called with large
 // leaves.
 func (a *arena) goesOn(t testing.TB, r result, want string) {
@@ -470,13 +481,15 @@ func (a *arena) answersInTime(t testing.TB) {
 	for tries := 1; best > bound && tries < 10; tries++ {
 		best = min(best, a.hostileCall(t))
 	}
-	require.LessOrEqual(t, best, bound)
+	if !raced {
+		require.LessOrEqual(t, best, bound)
+	}
 }
 
 // nextCallWorks calls the same stage where it does nothing wrong.
 func (a *arena) nextCallWorks(t testing.TB) {
 	t.Helper()
-	r := a.at(abi.AfterModel, "boom", cardText)
+	r := a.patiently(abi.AfterModel, cardText)
 	require.NoError(t, r.err())
 	a.goesOn(t, r, maskedCard)
 }
@@ -586,6 +599,9 @@ func (a *arena) returnsTo(before footprint) {
 	const slack = 16 << 20
 	after := footprintNow(a.t)
 	assert.Less(a.t, after.heap, before.heap+slack, "bytes of the heap")
+	if raced {
+		return
+	}
 	assert.Less(a.t, after.resident, before.resident+2*slack, "bytes resident, of the heap and of maps")
 }
 

@@ -26,8 +26,8 @@ type pool struct {
 	total   int // instances that there are or that are being made
 	clean   []idle
 	used    []instance
-	waiting []chan offer // each takes one offer, the first comes first
-	held    uint64       // bytes of the instances that are not lent
+	waiting []chan struct{} // each is woken once, the first comes first
+	held    uint64          // bytes of the instances that are not lent
 	closed  bool
 
 	work chan struct{} // says that there are used instances
@@ -41,8 +41,8 @@ type idle struct {
 	since time.Time
 }
 
-// offer is what one call gives to another: an instance, or the place of one
-// that is to be made.
+// offer is what a call finds: an instance, or the place of one that is to be
+// made.
 type offer struct {
 	in   instance
 	used bool
@@ -83,27 +83,57 @@ func (p *pool) get(ctx context.Context) (instance, error) {
 	return o.in, nil
 }
 
-// obtain finds an instance or the place of one.
+// obtain finds an instance or the place of one. Who is woken has to take it
+// like everybody else: an instance that were kept for a goroutine until that
+// runs would lie idle for as long, and on a busy machine all of them would.
 func (p *pool) obtain(ctx context.Context) (offer, error) {
-	p.mu.Lock()
-	o, err := p.take()
-	if !errors.Is(err, errNoSlot) {
-		p.mu.Unlock()
-		return o, err
-	}
-	wait := make(chan offer, 1)
-	p.waiting = append(p.waiting, wait)
-	p.mu.Unlock()
-	select {
-	case o, open := <-wait:
-		if !open {
-			return offer{}, errClosed
+	wait := make(chan struct{}, 1)
+	for woken := false; ; woken = true {
+		p.mu.Lock()
+		o, err := p.take()
+		if errors.Is(err, errNoSlot) {
+			p.line(wait, woken)
 		}
-		return o, nil
-	case <-ctx.Done():
-		p.leave(wait)
-		return offer{}, errNoSlot
+		p.mu.Unlock()
+		if !errors.Is(err, errNoSlot) {
+			return o, err
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			p.leave(wait)
+			return offer{}, errNoSlot
+		}
 	}
+}
+
+// line has a call wait to be woken: as the last, or as the first if it was
+// woken in vain.
+func (p *pool) line(wait chan struct{}, woken bool) {
+	at := len(p.waiting)
+	if woken {
+		at = 0
+	}
+	p.waiting = slices.Insert(p.waiting, at, wait)
+}
+
+// wake is for who holds the lock and has given something.
+func (p *pool) wake() {
+	if len(p.waiting) > 0 {
+		p.waiting[0] <- struct{}{}
+		p.waiting = slices.Delete(p.waiting, 0, 1)
+	}
+}
+
+// leave gives up waiting. Who was woken all the same wakes the next.
+func (p *pool) leave(wait chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at := slices.Index(p.waiting, wait); at >= 0 {
+		p.waiting = slices.Delete(p.waiting, at, at+1)
+		return
+	}
+	p.wake()
 }
 
 // take is for who holds the lock.
@@ -135,22 +165,6 @@ func (p *pool) out(in instance) instance {
 	return in
 }
 
-// leave gives up waiting. An offer that came all the same is for the next.
-func (p *pool) leave(wait chan offer) {
-	p.mu.Lock()
-	at := slices.Index(p.waiting, wait)
-	if at >= 0 {
-		p.waiting = slices.Delete(p.waiting, at, at+1)
-	}
-	p.mu.Unlock()
-	if at >= 0 {
-		return
-	}
-	if o, open := <-wait; open {
-		p.give(o)
-	}
-}
-
 // adopt takes in an instance that was not made by create.
 func (p *pool) adopt(in instance) {
 	p.mu.Lock()
@@ -165,7 +179,7 @@ func (p *pool) put(in instance) {
 	p.give(offer{in: in, used: in.used()})
 }
 
-// give offers an instance or a place to who waits longest, and else keeps it.
+// give keeps an instance, or a place, for who takes it next.
 func (p *pool) give(o offer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,9 +189,7 @@ func (p *pool) give(o offer) {
 			o.in.close()
 		}
 		p.total--
-	case len(p.waiting) > 0:
-		p.waiting[0] <- o
-		p.waiting = slices.Delete(p.waiting, 0, 1)
+		return
 	case o.in == nil:
 		p.total--
 	case o.used:
@@ -191,6 +203,7 @@ func (p *pool) give(o offer) {
 		p.held += o.in.held()
 		p.clean = append(p.clean, idle{o.in, time.Now()})
 	}
+	p.wake()
 }
 
 // renew puts an instance back to its image. One that has no way back is
@@ -263,10 +276,9 @@ func (p *pool) shrink(before time.Time) {
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
-	for _, wait := range p.waiting {
-		close(wait)
+	for len(p.waiting) > 0 {
+		p.wake()
 	}
-	p.waiting = nil
 	p.mu.Unlock()
 	close(p.stop)
 	<-p.done

@@ -21,7 +21,9 @@ func (m *module) join() {
 		return
 	}
 	r := m.sections[sectionMemory]
-	r.u32()
+	if r.u32() == 0 {
+		return
+	}
 	size := int64(r.limits()) << 16
 	spans, apart := m.spans()
 	if !apart {

@@ -137,52 +137,98 @@ func (m *module) newRegion() uint32 {
 
 // instructions looks at each of a body, up to the end of the function.
 func (s *scan) instructions() {
-	r := &s.r
 	for len(s.frames) > 0 {
-		at := r.at
-		op := r.byte()
+		s.simple()
+		s.instruction()
+	}
+}
+
+// simple passes over instructions that only add to cost and height, as most do,
+// as long as their immediates have a byte each. It could be left out: the next
+// instruction is looked at again.
+func (s *scan) simple() {
+	code, at := s.r.in, s.r.at
+	cost, height, deepest := s.cost, s.height, s.deepest
+	globals := byte(min(len(s.globals), 0x80))
+	for len(code)-at > 2 {
+		op := code[at]
 		in := &instructions[op]
-		if op >= opMisc {
-			in = s.prefixed(op)
-		}
-		s.cost += uint32(in.cost)
-		s.height += int32(in.delta)
-		pushed := s.constant
-		s.constant = -1
+		next, constant := at, int64(-1)
 		switch in.shape {
 		case plain:
-		case index:
-			r.skipInteger(5)
+			next = at + 1
+		case index, signed:
+			if code[at+1] < 0x80 {
+				next = at + 2
+			}
 		case memarg:
-			r.skipInteger(5)
-			r.skipInteger(5)
-		case lane:
-			r.skip(1)
-		case memargLane:
-			r.skipInteger(5)
-			r.skipInteger(5)
-			r.skip(1)
-		case signed:
-			r.skipInteger(10)
-		case bytes4:
-			r.skip(4)
-		case bytes8:
-			r.skip(8)
-		case bytes16:
-			r.skip(16)
+			if code[at+1]|code[at+2] < 0x80 {
+				next = at + 3
+			}
 		case special:
-			s.special(op, in, at)
-		case bulk:
-			s.bulk(in, at, pushed)
-		case refused:
-			refuse(ErrUnsupported, at, "%s", in.name)
-		default:
-			refuse(ErrUnknownOpcode, at, "%#x", r.in[at:r.at])
+			switch {
+			case op == opI32Const && code[at+1] < 0x80:
+				next, constant = at+2, int64(uint32(int32(code[at+1])<<25>>25))
+			case (op == opGlobalGet || op == opGlobalSet) && code[at+1] < globals:
+				next = at + 2
+			}
 		}
-		if s.height > s.deepest {
-			s.deepest = s.height
+		if next == at {
+			break
 		}
+		at = next
+		s.constant = constant
+		cost += uint32(in.cost)
+		height += int32(in.delta)
+		deepest = max(deepest, height)
 	}
+	s.r.at, s.cost, s.height, s.deepest = at, cost, height, deepest
+}
+
+// instruction looks at the next one.
+func (s *scan) instruction() {
+	r := &s.r
+	at := r.at
+	op := r.byte()
+	in := &instructions[op]
+	if op >= opMisc {
+		in = s.prefixed(op)
+	}
+	s.cost += uint32(in.cost)
+	s.height += int32(in.delta)
+	pushed := s.constant
+	s.constant = -1
+	switch in.shape {
+	case plain:
+	case index:
+		r.skipInteger(5)
+	case memarg:
+		r.skipInteger(5)
+		r.skipInteger(5)
+	case lane:
+		r.skip(1)
+	case memargLane:
+		r.skipInteger(5)
+		r.skipInteger(5)
+		r.skip(1)
+	case signed:
+		r.skipInteger(10)
+	case bytes4:
+		r.skip(4)
+	case bytes8:
+		r.skip(8)
+	case bytes16:
+		r.skip(16)
+	case special:
+		s.special(op, in, at)
+	case bulk:
+		s.bulk(in, at, pushed)
+	case refused:
+		refuse(ErrUnsupported, at, "%s", in.name)
+	default:
+		refuse(ErrUnknownOpcode, at, "%#x", r.in[at:r.at])
+	}
+	s.deepest = max(s.deepest, s.height)
 }
 
 // prefixed reads the rest of an opcode of two parts.
