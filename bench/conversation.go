@@ -24,9 +24,8 @@ import (
 // speaker is a model that always says the same and remembers nothing: calls of
 // tools first, if it has any, then a text, in a stream piece by piece.
 type speaker struct {
-	text   []string
-	calls  []*genai.FunctionCall
-	tokens int32
+	text  []string
+	calls []*genai.FunctionCall
 }
 
 func (s *speaker) Name() string { return "speaker" }

@@ -66,8 +66,8 @@ func markdown(all []figure) string {
 
 // machine says where and with what was measured.
 func machine(s settings) string {
-	return fmt.Sprintf("%s; %s; %d cores; %s; %s/%s; %s; %d rounds; wazero %s, ADK %s%s.",
-		time.Now().UTC().Format("2006-01-02 15:04 UTC"), processor(), runtime.NumCPU(), kernel(),
+	return fmt.Sprintf("%s; %s; %d cores, load average %s; %s; %s/%s; %s; %d rounds; wazero %s, ADK %s%s.",
+		time.Now().UTC().Format("2006-01-02 15:04 UTC"), processor(), runtime.NumCPU(), load(), kernel(),
 		runtime.GOOS, runtime.GOARCH, runtime.Version(), s.rounds,
 		version("github.com/tetratelabs/wazero"), version("google.golang.org/adk/v2"), redisVersion())
 }
@@ -80,6 +80,17 @@ func processor() string {
 		}
 	}
 	return "unknown processor"
+}
+
+// load is the load average of the last minute: above the number of cores
+// others were at work as well.
+func load() string {
+	average, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	first, _, _ := strings.Cut(string(average), " ")
+	return first
 }
 
 func kernel() string {
