@@ -388,7 +388,10 @@ func (r result) err() error {
 // at dispatches one hook in a run of its own.
 func (a *arena) at(hook abi.Hook, agent, text string) (r result) {
 	run := a.ledger.Begin(abi.Event{App: "app", User: "user", Session: "s"})
-	defer run.Finish(context.Background(), false)
+	defer func() {
+		run.Finish(context.Background(), false)
+		a.failures.Delete(run.ID()) // with what failed at its end
+	}()
 	op := run.Root()
 	if kind := hook.Operation(); kind != abi.OpRun {
 		op, _ = run.Open(kind, abi.Event{Agent: agent, Model: "m"})

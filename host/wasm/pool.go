@@ -26,7 +26,7 @@ type pool struct {
 	total   int // instances that there are or that are being made
 	clean   []idle
 	used    []instance
-	waiting []chan struct{} // each is woken once, the first comes first
+	waiting []chan struct{} // the first is woken first
 	held    uint64          // bytes of the instances that are not lent
 	closed  bool
 

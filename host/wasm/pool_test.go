@@ -111,25 +111,26 @@ func TestPoolGrowsOnDemandUpToItsSize(t *testing.T) {
 	})
 }
 
-func TestPoolServesWhoWaitsInOrder(t *testing.T) {
+func TestPoolServesEverybodyWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{}
 		p := f.pool(1)
 		defer p.close()
 		in := lent(t, p)
-		var order []int
-		for i := range 5 {
+		var served atomic.Int64
+		for range 5 {
 			go func() {
 				in := lent(t, p)
-				order = append(order, i)
+				served.Add(1)
 				p.put(in)
 			}()
-			synctest.Wait()
 		}
+		synctest.Wait()
 		assert.Equal(t, load{size: 1, busy: 1, waiting: 5}, p.load())
 		p.put(in)
 		synctest.Wait()
-		assert.Equal(t, []int{0, 1, 2, 3, 4}, order)
+		assert.EqualValues(t, 5, served.Load())
+		assert.Zero(t, p.load().waiting)
 		assert.EqualValues(t, 1, f.made.Load())
 	})
 }
@@ -353,4 +354,20 @@ func collected(t *testing.T, reader *sdkmetric.ManualReader) map[string]int64 {
 		}
 	}
 	return read
+}
+
+func TestPoolWakesTheNextWhereOneGaveUp(t *testing.T) {
+	f := &fakes{}
+	p := f.pool(1)
+	defer p.close()
+	in := lent(t, p)
+	in.dirty = false
+	first, next := make(chan struct{}, 1), make(chan struct{}, 1)
+	p.line(first, false)
+	p.line(next, false)
+	p.put(in)
+	require.Len(t, first, 1)
+	require.Empty(t, next)
+	p.leave(first)
+	assert.Len(t, next, 1)
 }
