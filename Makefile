@@ -38,19 +38,20 @@ $(BIN): FORCE
 FORCE:
 
 .PHONY: test
-test: guests cache ## all tests, without gcc and without the race detector
+test: guests bench-guests cache ## all tests, without gcc and without the race detector
 	@echo "testing (the first time compiles ADK's packages, which takes a minute or two)"
 	$(GO) test ./...
 	cd bench && $(GO) test ./...
 
 .PHONY: cache
-cache: guests $(BIN) ## compile the guests once for all test packages
+cache: guests bench-guests $(BIN) ## compile the guests once for all test packages
 	@echo "compiling guests into $(HOOKHOST_TEST_CACHE)"
 	@./$(BIN) plan --dev --cache-dir $(HOOKHOST_TEST_CACHE) >/dev/null
 	@$(GO) test -count=1 -short -run '^(TestWarmCache|TestGoldenCompiled|TestReloadUnderLoad|TestReloadDropsNoCallAndKeepsNothing)$$' ./host ./host/wasm >bin/cache.log 2>&1 || { cat bin/cache.log; exit 1; }
+	@cd bench && $(GO) test -count=1 -run '^(TestSandboxItems|TestAProcessStarts)$$' . >../bin/cache.log 2>&1 || { cat ../bin/cache.log; exit 1; }
 
 .PHONY: check
-check: gcc guests cache lint ## what has to pass before a change is done; needs gcc for the race detector
+check: gcc guests bench-guests cache lint ## what has to pass before a change is done; needs gcc for the race detector
 	CGO_ENABLED=1 $(GO) test -race -shuffle=on -count=1 ./...
 	cd bench && CGO_ENABLED=1 $(GO) test -race -shuffle=on -count=1 ./...
 
@@ -77,10 +78,21 @@ fuzz: guests ## every fuzzer for a while: make fuzz FUZZTIME=10m
 		done; \
 	done
 
+# The guests of the bench that are built from Go. Those in Rust and C are there.
+BENCH_WASM    := $(foreach g,go extism knqyf,bench/guests/$(g)/guest.wasm)
+BENCH_SOURCES := $(shell find bench/guests bench/work -name '*.go')
+
+bench/guests/%/guest.wasm: $(BENCH_SOURCES) $(SOURCES) bench/go.mod
+	@echo "building $@"
+	@cd bench && GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -trimpath -o guests/$*/guest.wasm ./guests/$*
+
+.PHONY: bench-guests
+bench-guests: $(BENCH_WASM) ## build the guests of the bench
+
 .PHONY: bench
-bench: guests ## what the limits cost on a real Redis, beside peers; fails when a goal is missed
-	@cd bench && $(GO) run . $(BENCH)
+bench: guests bench-guests ## what limits and sandbox cost, beside peers, into bench/RESULTS.md; fails when a goal is missed
+	@cd bench && $(GO) run . -results RESULTS.md $(BENCH)
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf bin $(WASM)
+	rm -rf bin $(WASM) $(BENCH_WASM)

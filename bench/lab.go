@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +18,7 @@ type lab struct {
 	ctx        context.Context
 	failure    error
 	cleanups   []func()
+	cache      string // of compiled modules
 }
 
 // failed is what ends an item.
@@ -55,6 +57,18 @@ func (l *lab) Fatalf(format string, args ...any) {
 
 // Skipf fails: a figure that was not measured is not one that was met.
 func (l *lab) Skipf(format string, args ...any) { l.Fatalf(format, args...) }
+
+// cacheDir keeps compiled modules, for the next run if the environment says
+// where, and else for this item.
+func (l *lab) cacheDir(of string) string {
+	if kept := os.Getenv("HOOKHOST_TEST_CACHE"); kept != "" {
+		return filepath.Join(kept, of)
+	}
+	if l.cache == "" {
+		l.cache = l.TempDir()
+	}
+	return filepath.Join(l.cache, of)
+}
 
 func (l *lab) TempDir() string {
 	dir, err := os.MkdirTemp("", "hookhost-bench-")

@@ -20,6 +20,7 @@ type figure struct {
 	JudgedAs string    `json:"judged_as"` // how a round's figure comes of ours and the peer's
 	Goal     string    `json:"goal,omitempty"`
 	Met      *bool     `json:"met,omitempty"`
+	Aim      float64   `json:"aim,omitempty"` // what would be better still, as a bound like the goal's
 	OursRaw  []float64 `json:"ours_rounds"`
 	PeerRaw  []float64 `json:"peer_rounds,omitempty"`
 }
@@ -55,6 +56,13 @@ func (f figure) atMost(goal float64) figure {
 
 func (f figure) atLeast(goal float64) figure {
 	return f.want(fmt.Sprintf(">= %g", goal), f.Judged >= goal)
+}
+
+// aim names an upper bound that is better than the goal, or for what has no
+// goal. Nothing fails where it is missed.
+func (f figure) aim(bound float64) figure {
+	f.Aim = bound
+	return f
 }
 
 func (f figure) want(goal string, met bool) figure {
@@ -93,16 +101,31 @@ func table(w io.Writer, all []figure) error {
 		if f.PeerName != "" {
 			peer = number(f.Peer) + " " + f.PeerName
 		}
-		goal := "none"
-		switch {
-		case f.missed():
-			goal = f.Goal + " MISSED"
-		case f.Met != nil:
-			goal = f.Goal + " met"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s = %s\t%s\t\n", f.Name, f.Unit, number(f.Ours), peer, f.JudgedAs, number(f.Judged), goal)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s = %s\t%s\t\n", f.Name, f.Unit, number(f.Ours), peer, f.JudgedAs, number(f.Judged), f.goal())
 	}
 	return t.Flush()
+}
+
+// goal says what was wanted, and whether it is so.
+func (f figure) goal() string {
+	var said []string
+	switch {
+	case f.missed():
+		said = append(said, f.Goal+" MISSED")
+	case f.Met != nil:
+		said = append(said, f.Goal+" met")
+	}
+	if f.Aim > 0 {
+		reached := "not reached"
+		if f.Judged <= f.Aim {
+			reached = "reached"
+		}
+		said = append(said, fmt.Sprintf("aim %g %s", f.Aim, reached))
+	}
+	if said == nil {
+		return "none"
+	}
+	return strings.Join(said, ", ")
 }
 
 // number gives three digits, or all of a whole part that has more.

@@ -47,7 +47,7 @@ func TestTheReportHasTheRawFiguresAndTheGoal(t *testing.T) {
 }
 
 func TestACommandLineThatMeansNothing(t *testing.T) {
-	for _, args := range [][]string{{"-only", "turns"}, {"-rounds", "0"}, {"-users", "999"}, {"-runs", "0"}, {"-what"}, {"turn"}} {
+	for _, args := range [][]string{{"-only", "turns"}, {"-rounds", "0"}, {"-users", "999"}, {"-runs", "0"}, {"-budget", "0"}, {"-instances", "0"}, {"-what"}, {"turn"}} {
 		var out bytes.Buffer
 		assert.Equal(t, 2, run(t.Context(), args, &out, &out), args)
 		assert.NotEmpty(t, out.String(), args)

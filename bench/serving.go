@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -37,19 +35,33 @@ timeout = "5m"
 pool = 1
 `
 
-// openHost opens a host on a Redis.
+// openHost opens a host with that manifest on a Redis.
 func openHost(l *lab, s settings, url, plans string, clock chain.Clock) *host.Host {
-	module, err := filepath.Abs(filepath.Join(s.guests, "ratelimit", "ratelimit.wasm"))
+	path := writeManifest(l, fmt.Sprintf(manifest, url, shipped(l, s, "ratelimit")), plans)
+	return openManifest(l, path, host.Options{Clock: clock})
+}
+
+// shipped is the module of a guest that ships.
+func shipped(l *lab, s settings, guest string) string {
+	module, err := filepath.Abs(filepath.Join(s.guests, guest, guest+".wasm"))
 	require.NoError(l, err)
 	_, err = os.Stat(module)
 	require.NoError(l, err, "the guests have to be built first: make guests")
+	return module
+}
+
+// writeManifest writes a manifest, and plans beside it.
+func writeManifest(l *lab, manifest, plans string) (path string) {
 	dir := l.TempDir()
-	path := filepath.Join(dir, "hooks.toml")
-	require.NoError(l, os.WriteFile(path, fmt.Appendf(nil, manifest, url, module), 0o600))
+	path = filepath.Join(dir, "hooks.toml")
+	require.NoError(l, os.WriteFile(path, []byte(manifest), 0o600))
 	require.NoError(l, os.WriteFile(filepath.Join(dir, "plans.toml"), []byte(plans), 0o600))
-	h, err := host.Open(l.ctx, path, host.Options{
-		Dev: true, CacheDir: os.Getenv("HOOKHOST_TEST_CACHE"), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Clock: clock,
-	})
+	return path
+}
+
+func openManifest(l *lab, path string, o host.Options) *host.Host {
+	o.Dev, o.CacheDir, o.Log = true, os.Getenv("HOOKHOST_TEST_CACHE"), quiet
+	h, err := host.Open(l.ctx, path, o)
 	require.NoError(l, err)
 	l.Cleanup(func() {
 		if err := h.Close(l.ctx); err != nil {
