@@ -13,7 +13,7 @@ import (
 // role and the hook. It fills the step in, which is not told yet: policy and
 // effect are still to come.
 func (r *Run) invoke(ctx context.Context, e *entry, ev *abi.Event, step *Step) (abi.Verdict, *Failure) {
-	timed, cancel := context.WithTimeout(ctx, e.Spec.Timeout)
+	timed, cancel := Within(ctx, e.Spec.Timeout)
 	defer cancel()
 	began := time.Now()
 	verdict, err := guarded(timed, e.Stage, ev)

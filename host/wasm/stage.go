@@ -59,7 +59,7 @@ func (s *Stage) call(caller context.Context, ev *abi.Event, seen func(instance))
 			v, err = abi.Verdict{}, &chain.Failure{Cause: chain.CauseTrap, Err: errors.New("panic in the host")}
 		}
 	}()
-	ctx, cancel := context.WithTimeout(caller, s.cfg.Timeout)
+	ctx, cancel := chain.Within(caller, s.cfg.Timeout)
 	defer cancel()
 	in, err := s.pool.get(ctx)
 	if err != nil {
