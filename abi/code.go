@@ -9,7 +9,7 @@ const (
 	OK            Code = 0
 	NotFound      Code = -1 // absent, which is not the same as empty
 	NotGranted    Code = -2
-	Unavailable   Code = -3 // the store is away
+	Unavailable   Code = -3 // the store is away, or too little of the call's time is left
 	BadArgument   Code = -4
 	NotAtThisHook Code = -5
 	OverLimit     Code = -6

@@ -172,8 +172,9 @@ type Ending struct {
 type Subject interface {
 	// Leaves lists what a person or a model reads, in document order.
 	Leaves() []Leaf
-	// Get returns the JSON at an RFC 6901 pointer, or ErrNotFound.
-	Get(pointer string) ([]byte, error)
+	// Get returns the JSON at an RFC 6901 pointer, or ErrNotFound. Of what is
+	// certain to be longer than so many bytes it makes none: ErrTooLarge.
+	Get(pointer string, most int) ([]byte, error)
 	// Apply makes the subject with these edits: first the splices, which
 	// address the original bytes, then the others in their order.
 	Apply(edits []Edit) (Subject, error)

@@ -71,7 +71,7 @@ func (t tail) before(ev *abi.Event) ([]abi.Edit, bool) {
 		}
 	}
 	part := partJSON(t)
-	if _, err := ev.Subject.Get("/content/parts/0"); err == nil {
+	if _, err := ev.Subject.Get("/content/parts/0", abi.MaxValue); err == nil {
 		return []abi.Edit{{Op: abi.EditAdd, Pointer: "/content/parts/0", Value: part}}, true
 	}
 	if !ev.Flags.Has(abi.StreamEnd) {

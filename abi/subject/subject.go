@@ -49,14 +49,14 @@ func (s *Subject) Value() any { return s.value }
 // the leaves for all of them.
 func (s *Subject) Leaves() []abi.Leaf { return s.leaves() }
 
-// Get returns the JSON at a pointer. Of what is certain to be longer than
-// abi.MaxValue it is not even made, and ErrTooLarge.
-func (s *Subject) Get(pointer string) ([]byte, error) {
+// Get returns the JSON at a pointer. Of what is certain to be longer than so
+// many bytes it is not even made, and ErrTooLarge.
+func (s *Subject) Get(pointer string, most int) ([]byte, error) {
 	at, err := get(s.value, pointer)
 	if err != nil {
 		return nil, fmt.Errorf("get %s: %w", pointer, err)
 	}
-	if left := abi.MaxValue; !fits(reflect.ValueOf(at), &left, maxDepth) {
+	if left := most; !fits(reflect.ValueOf(at), &left, maxDepth) {
 		return nil, fmt.Errorf("get %s: %w", pointer, abi.ErrTooLarge)
 	}
 	doc, err := json.Marshal(at)

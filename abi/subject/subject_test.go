@@ -94,7 +94,7 @@ func TestGetFollowsRFC6901(t *testing.T) {
 		"/foo": `["bar","baz"]`, "/foo/0": `"bar"`, "/foo/1": `"baz"`, "/": `0`, "/a~1b": `1`, "/c%d": `2`, "/k\"l": `6`,
 		"/ ": `7`, "/m~0n": `8`, "/~01": `9`, "/null": `null`, "/void": `""`, "/none": `{}`,
 	} {
-		got, err := s.Get(pointer)
+		got, err := s.Get(pointer, abi.MaxValue)
 		if assert.NoError(t, err, "%q", pointer) {
 			assert.JSONEq(t, want, string(got), "%q", pointer)
 		}
@@ -103,17 +103,17 @@ func TestGetFollowsRFC6901(t *testing.T) {
 		"/gone", "/foo/-", "/foo/2", "/foo/00", "/foo/01", "/foo/+1", "/foo/-1", "/foo/1.0", "/foo/x", "/foo/99999999999999999999",
 		"/null/x", "/void/x", "/foo/0/x", "/none/x",
 	} {
-		_, err := s.Get(pointer)
+		_, err := s.Get(pointer, abi.MaxValue)
 		assert.ErrorIs(t, err, abi.ErrNotFound, "%q", pointer)
 	}
 	for _, pointer := range []string{"foo", "#/foo", "/a~b", "/a~2b", "/a~"} {
-		_, err := s.Get(pointer)
+		_, err := s.Get(pointer, abi.MaxValue)
 		assert.ErrorIs(t, err, abi.ErrBadEdit, "%q", pointer)
 	}
 }
 
 func TestGetOfTheWholeIsTheDocument(t *testing.T) {
-	got, err := of(letter()).Get("")
+	got, err := of(letter()).Get("", abi.MaxValue)
 	require.NoError(t, err)
 	want, err := json.Marshal(letter())
 	require.NoError(t, err)
@@ -126,17 +126,17 @@ func TestGetSeesAStructAsItsJSON(t *testing.T) {
 		"/to": `"Ann"`, "/role": `"user"`, "/count": `3`, "/parts/1/blob": `"AQID"`, "/parts/2/call/args/original/args/card": `"4111"`,
 		"/meta/null": `null`, "/meta/void": `""`, "/meta/": `"empty key"`,
 	} {
-		got, err := s.Get(pointer)
+		got, err := s.Get(pointer, abi.MaxValue)
 		if assert.NoError(t, err, pointer) {
 			assert.JSONEq(t, want, string(got), pointer)
 		}
 	}
 	for _, pointer := range []string{"/parts/1/text", "/parts/0/call", "/parts/0/call/name", "/local", "/Envelope", "/Role"} {
-		_, err := s.Get(pointer)
+		_, err := s.Get(pointer, abi.MaxValue)
 		assert.ErrorIs(t, err, abi.ErrNotFound, "%s: what JSON leaves out is not there", pointer)
 	}
 	bare := of(&message{})
-	_, err := bare.Get("/to")
+	_, err := bare.Get("/to", abi.MaxValue)
 	assert.ErrorIs(t, err, abi.ErrNotFound, "a field of an embedded pointer that is nil")
 }
 
@@ -403,7 +403,7 @@ func TestScalarsOfNumbers(t *testing.T) {
 func TestEveryScalarCanBeFoundAndRemoved(t *testing.T) {
 	value := map[string]any{"array": [2]string{"a", "b"}, "letter": letter(), "numbers": []int{1, 2}}
 	subject.Scalars(value, "", func(pointer, text string, number bool) {
-		_, err := of(value).Get(pointer)
+		_, err := of(value).Get(pointer, abi.MaxValue)
 		assert.NoError(t, err, pointer)
 		_, err = of(value).Apply([]abi.Edit{remove(pointer)})
 		assert.NoError(t, err, pointer)
@@ -454,10 +454,10 @@ func TestAWalkThatPanicsDoesSoForAll(t *testing.T) {
 
 func TestASubjectOfNothing(t *testing.T) {
 	s := of(nil)
-	got, err := s.Get("")
+	got, err := s.Get("", abi.MaxValue)
 	require.NoError(t, err)
 	assert.Equal(t, "null", string(got))
-	_, err = s.Get("/x")
+	_, err = s.Get("/x", abi.MaxValue)
 	assert.ErrorIs(t, err, abi.ErrNotFound)
 	for _, e := range []abi.Edit{add("", `1`), add("/x", `1`), remove("/x"), splice("", 0, 0, "x")} {
 		_, err := s.Apply([]abi.Edit{e})
@@ -495,7 +495,7 @@ func FuzzApply(f *testing.F) {
 			}
 			if next != nil {
 				next.Leaves()
-				if _, err := next.Get(pointer1); err != nil && next.Value() == nil {
+				if _, err := next.Get(pointer1, abi.MaxValue); err != nil && next.Value() == nil {
 					t.Fatal(err)
 				}
 			}
@@ -519,13 +519,13 @@ func TestGetMakesNoJSONThatIsTooLong(t *testing.T) {
 		"binary":       content{Text: half, Blob: []byte(half + "x")},
 		"a short list": []any{half, half, "x"},
 	} {
-		_, err := of(value).Get("")
+		_, err := of(value).Get("", abi.MaxValue)
 		require.ErrorIs(t, err, abi.ErrTooLarge, name)
 	}
-	doc, err := of(map[string]any{"a": half, "b": []any{half, "x"}}).Get("/b")
+	doc, err := of(map[string]any{"a": half, "b": []any{half, "x"}}).Get("/b", abi.MaxValue)
 	require.NoError(t, err, "a part of it")
 	assert.Len(t, doc, len(half)+len(`["","x"]`))
 	unexported := content{Text: half, next: &content{Text: half + half}, Local: half + half}
-	_, err = of(unexported).Get("")
+	_, err = of(unexported).Get("", abi.MaxValue)
 	require.NoError(t, err, "what is no part of the JSON")
 }

@@ -205,7 +205,7 @@ func TestEveryLeafCanBeReadAndSpliced(t *testing.T) {
 	s := contentSubject(shared, func(string) bool { return false })
 	var edits []abi.Edit
 	for _, l := range s.Leaves() {
-		_, err := s.Get(l.Pointer)
+		_, err := s.Get(l.Pointer, abi.MaxValue)
 		require.NoError(t, err, l.Pointer)
 		edits = append(edits, abi.Edit{Op: abi.EditSplice, Pointer: l.Pointer, End: len(l.Text), Text: "x"})
 	}

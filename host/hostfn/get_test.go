@@ -17,9 +17,9 @@ type counted struct {
 	made map[string]int
 }
 
-func (c *counted) Get(pointer string) ([]byte, error) {
+func (c *counted) Get(pointer string, most int) ([]byte, error) {
 	c.made[pointer]++
-	return c.Subject.Get(pointer)
+	return c.Subject.Get(pointer, most)
 }
 
 func TestLargeValuesAreMadeOnceACall(t *testing.T) {

@@ -233,13 +233,16 @@ func (c *Call) get(pointer string) ([]byte, abi.Code) {
 	if c.ev.Subject == nil {
 		return nil, abi.NotFound
 	}
-	value, err := c.ev.Subject.Get(pointer)
+	most := min(abi.MaxValue, c.affordableJSON())
+	value, err := c.ev.Subject.Get(pointer, most)
 	if err == nil && pointer == "" && c.Hook() == abi.OnEvent && c.has(actions) != abi.OK {
 		value, err = without(value, "actions")
 	}
 	switch {
 	case errors.Is(err, abi.ErrNotFound):
 		return nil, abi.NotFound
+	case errors.Is(err, abi.ErrTooLarge) && most < abi.MaxValue:
+		return nil, abi.Unavailable
 	case errors.Is(err, abi.ErrTooLarge):
 		return nil, abi.OverLimit
 	case err != nil:

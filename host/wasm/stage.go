@@ -100,6 +100,9 @@ func verdict(c *hostfn.Call, packed uint64) (abi.Verdict, error) {
 		return abi.Verdict{}, &chain.Failure{Cause: chain.CauseBadVerdict, Err: err}
 	}
 	if kind != abi.Fail {
+		if !c.Affordable(v) {
+			return abi.Verdict{}, &chain.Failure{Cause: chain.CauseDeadline, Err: fmt.Errorf("%w: what it drafted takes longer than what is left", ErrDeadline)}
+		}
 		return v, nil
 	}
 	if c.StoreAway() {

@@ -112,7 +112,7 @@ type Subject struct {
 func (s *Subject) Leaves() []abi.Leaf { return s.Texts }
 
 // Get implements abi.Subject.
-func (s *Subject) Get(pointer string) ([]byte, error) {
+func (s *Subject) Get(pointer string, _ int) ([]byte, error) {
 	v, ok := s.Values[pointer]
 	if !ok {
 		return nil, abi.ErrNotFound
