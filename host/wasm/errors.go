@@ -34,6 +34,7 @@ var (
 	ErrOutOfMemory = errors.New("out of memory")
 	ErrHostCalls   = errors.New("too many calls of host functions")
 	ErrTrap        = errors.New("trap")
+	ErrResting     = errors.New("the stage rests after a crash")
 )
 
 // LoadError says which stage's module did not load.

@@ -21,6 +21,7 @@ type metrics struct {
 	gauges   [4]metric.Int64ObservableGauge // in the order of load
 	resets   metric.Int64Counter
 	discards metric.Int64Counter
+	rests    metric.Int64Counter
 
 	mu       sync.Mutex
 	pools    map[*pool]string // with the stage's name
@@ -42,7 +43,7 @@ func (m *metrics) of(stage string, meter metric.Meter) *poolMetrics {
 }
 
 func (m *metrics) instrument() error {
-	var faults [6]error
+	var faults [7]error
 	for i, g := range []struct{ name, unit, says string }{
 		{"hookhost.pool.size", "", "Instances of a stage."},
 		{"hookhost.pool.busy", "", "Instances of a stage that a call has."},
@@ -55,6 +56,8 @@ func (m *metrics) instrument() error {
 		metric.WithDescription("Instances that were put back to their image."))
 	m.discards, faults[5] = m.meter.Int64Counter("hookhost.pool.discards",
 		metric.WithDescription("Instances that were closed: they grew, exited or broke, or nobody needed them."))
+	m.rests, faults[6] = m.meter.Int64Counter("hookhost.stage.rests",
+		metric.WithDescription("Times that a stage was left alone because it did nothing but crash."))
 	return errors.Join(faults[:]...)
 }
 
@@ -115,6 +118,10 @@ func (m *poolMetrics) forget(p *pool) {
 
 func (m *poolMetrics) reset() {
 	m.of.resets.Add(context.Background(), 1, metric.WithAttributes(m.attribute))
+}
+
+func (m *poolMetrics) rests() {
+	m.of.rests.Add(context.Background(), 1, metric.WithAttributes(m.attribute))
 }
 
 func (m *poolMetrics) discarded(reason discardReason) {

@@ -24,6 +24,7 @@ type Stage struct {
 
 	image *snapshot // nil where there is state that it would not hold
 	pool  *pool
+	rest  *rest
 	hooks abi.HookSet
 }
 
@@ -36,7 +37,13 @@ func (r *Runtime) newStage(cfg Config, services *hostfn.Services, code *cache.Co
 	}
 	s.facts.Name, s.facts.Grants, s.facts.Config, s.facts.Secrets = cfg.Name, cfg.Grants, cfg.Config, cfg.Secrets
 	s.facts.Shadow, s.facts.Local, s.facts.Output = cfg.Shadow, cfg.Local, cfg.Output
-	s.pool = newPool(cfg.Pool, s.start, r.metrics.of(cfg.Name, services.Meter))
+	metrics := r.metrics.of(cfg.Name, services.Meter)
+	s.pool = newPool(cfg.Pool, s.start, metrics)
+	s.rest = newRest(func(last *chain.Failure) {
+		metrics.rests()
+		r.log.Warn("stage does nothing but crash and is tried once in a while", "stage", cfg.Name,
+			"crashes", crashBudget, "every", restFor, "cause", last.Cause.String(), "error", last.Err)
+	})
 	return s, nil
 }
 
@@ -59,6 +66,11 @@ func (s *Stage) call(caller context.Context, ev *abi.Event, seen func(instance))
 			v, err = abi.Verdict{}, &chain.Failure{Cause: chain.CauseTrap, Err: errors.New("panic in the host")}
 		}
 	}()
+	end, err := s.rest.begin()
+	if err != nil {
+		return abi.Verdict{}, err
+	}
+	defer func() { end(err) }()
 	ctx, cancel := chain.Within(caller, s.cfg.Timeout)
 	defer cancel()
 	in, err := s.pool.get(ctx)
