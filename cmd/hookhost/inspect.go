@@ -188,7 +188,7 @@ func paste(file string, info wasm.Info) string {
 		text += "grants = [" + strings.Join(grants, ", ") + "]\n"
 	}
 	if len(info.Unheld) > 0 {
-		text += fmt.Sprintf("isolation = %q\n", manifest.IsolationNone)
+		text += "isolation = \"none\"\n"
 	}
 	return text
 }

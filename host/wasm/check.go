@@ -29,7 +29,7 @@ func (s *Stage) check() error {
 	if _, ours := exports[abi.ExportCall]; command && !ours {
 		return ErrCommand
 	}
-	return errors.Join(checkExports(s.code.Module), s.checkImports(), checkMemory(s.code.Module, s.cfg.Memory), s.checkState())
+	return errors.Join(checkExports(s.code.Module), s.checkImports(), checkMemory(s.code.Module, s.cfg.Memory), s.checkSize(), s.checkState())
 }
 
 // checkState refuses state that would go from one call to the next.
@@ -108,6 +108,24 @@ func checkMemory(m wazero.CompiledModule, limit uint64) error {
 		if least := uint64(memory.Min()) << 16; least > limit {
 			return fmt.Errorf("%w: %d bytes to begin with, and the limit is %d", ErrMemory, least, limit)
 		}
+	}
+	return nil
+}
+
+// What an instance may have beside its memory. A guest has one table of some
+// thousand elements and a dozen globals; the most of these cost an instance 8
+// MiB and a millisecond to make.
+const (
+	maxTables    = 8
+	maxElements  = 1 << 17 // of all tables
+	maxVariables = 4096    // globals
+)
+
+func (s *Stage) checkSize() error {
+	n := &s.notes
+	if n.Tables > maxTables || n.Elements > maxElements || n.Variables > maxVariables {
+		return fmt.Errorf("%w: %d tables of %d elements and %d globals, and at most there are %d, %d and %d",
+			ErrMemory, n.Tables, n.Elements, n.Variables, maxTables, maxElements, maxVariables)
 	}
 	return nil
 }

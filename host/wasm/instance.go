@@ -32,7 +32,6 @@ type discardReason string
 
 const (
 	discardGrown  discardReason = "grown"  // its memory is larger than the image
-	discardExited discardReason = "exited" // the module is closed
 	discardBroken discardReason = "broken" // the memory could not be put back
 	discardIdle   discardReason = "idle"
 	discardUnheld discardReason = "unheld" // it has state that an image does not hold
@@ -100,8 +99,6 @@ func (g *guest) used() bool {
 func (g *guest) reset() discardReason {
 	image := g.stage.image
 	switch {
-	case g.module.IsClosed():
-		return discardExited
 	case image == nil:
 		return discardUnheld
 	case g.memory.Grown():

@@ -177,7 +177,7 @@ func TestPoolReplacesWhatCannotBeReset(t *testing.T) {
 			assert.EqualValues(t, 1, f.open.Load())
 		}
 		in := lent(t, p)
-		in.reason = discardExited
+		in.reason = discardBroken
 		p.put(in)
 		synctest.Wait()
 		assert.Equal(t, load{}, p.load(), "with nobody waiting, no other is made")

@@ -145,6 +145,9 @@ func (r *Runtime) compile(ctx context.Context, name string, module []byte) (*cac
 type notes struct {
 	Globals []string    // that an image holds
 	Unheld  []meter.Use // of state that it does not
+
+	Tables, Variables int
+	Elements          uint64 // of the tables
 }
 
 // rewrite makes a module one that can be stopped and put back.
@@ -153,6 +156,6 @@ func rewrite(module []byte) (cache.Rewritten, error) {
 	if err != nil {
 		return cache.Rewritten{}, err
 	}
-	kept, err := json.Marshal(notes{r.Globals, r.Unheld})
+	kept, err := json.Marshal(notes{r.Globals, r.Unheld, r.Tables, r.Variables, r.Elements})
 	return cache.Rewritten{Module: r.Module, Notes: kept}, err
 }

@@ -48,7 +48,7 @@ func (m *module) emit() *Rewritten {
 	const room = 1 << 16 // for what is added outside of the code
 	out := make([]byte, 0, len(m.in)+len(e.code)-(len(code.in)-code.at)+room)
 	out = append(out, m.in[:8]...)
-	result := &Rewritten{Unheld: m.unheld}
+	result := &Rewritten{Unheld: m.unheld, Tables: len(m.tables), Elements: m.slots, Variables: len(m.globals)}
 	section := func(id byte, write func(out []byte) []byte) {
 		from := len(out)
 		out = append(out, id, 0, 0, 0, 0, 0)

@@ -149,12 +149,11 @@ func (e *emitter) grow() []byte {
 	return append(out, opLocalGet, 0, opMemoryGrow, 0, opEnd)
 }
 
-// growTable charges for new elements and says no beyond what a table may have
-// to begin with.
+// growTable charges for new elements and says no beyond maxGrown.
 func (e *emitter) growTable(table uint32) []byte {
 	out := tableLimit(table)([]byte{0})
 	out = append(out, opLocalGet, 1, opI64ExtendI32U, opI64Add)
-	out = appendSigned(append(out, opI64Const), maxTable)
+	out = appendSigned(append(out, opI64Const), maxGrown)
 	out = append(out, opI64LeU, opIf, typeI32)
 	out = appendU32(append(out, opGlobalGet), e.fuel())
 	out = e.charged(append(out, opLocalGet, 1, opI64ExtendI32U, opI64Sub))

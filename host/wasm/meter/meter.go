@@ -10,7 +10,7 @@ import (
 
 // Version is part of every key under which rewritten modules are kept: it is
 // raised when the output for some module changes.
-const Version = "2"
+const Version = "3"
 
 // What a rewritten module imports and exports. A module that uses these names
 // itself is refused.
@@ -47,6 +47,11 @@ type Rewritten struct {
 	// Globals are the export names of the mutable globals, in their order,
 	// which together with the memory are the state of an instance.
 	Globals []string
+	// Tables and Elements are how many tables there are, and how many elements
+	// they have together to begin with; Variables is how many globals there
+	// are. Every instance has memory for all of them.
+	Tables, Variables int
+	Elements          uint64
 	// Unheld says where the module uses state beyond memory and globals, which
 	// a snapshot of those two does not hold.
 	Unheld []Use

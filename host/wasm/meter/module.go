@@ -13,6 +13,7 @@ const (
 	maxItems  = 1 << 20  // of one section
 	maxLocals = 50_000   // of one function, parameters included
 	maxTable  = 10 << 20 // elements to begin with
+	maxGrown  = 1 << 17  // elements that a table may grow to
 )
 
 // module is what the meter has to know of one.
@@ -27,6 +28,7 @@ type module struct {
 	imports   imports
 	functions []function // defined ones
 	tables    []byte     // types
+	slots     uint64     // elements of all tables to begin with
 	memories  int
 	globals   []global // imported ones first
 	elements  []uint32 // lengths of segments
@@ -227,7 +229,7 @@ func (m *module) parseImports() {
 			m.functions = append(m.functions, function{typ: m.typeIndex(r)})
 			m.imports.functions++
 		case 1:
-			m.tables = append(m.tables, r.table())
+			m.table(r)
 		case 2:
 			r.memory()
 			m.memories++
@@ -278,8 +280,15 @@ func (r *reader) limits() (least uint32) {
 	return least
 }
 
-// table reads the type of one and returns that of its elements.
-func (r *reader) table() byte {
+func (m *module) table(r *reader) {
+	of, least := r.table()
+	m.tables = append(m.tables, of)
+	m.slots += uint64(least)
+}
+
+// table reads the type of one: that of its elements, and how many there are to
+// begin with.
+func (r *reader) table() (of byte, least uint32) {
 	at := r.at
 	t := r.byte()
 	switch t {
@@ -289,10 +298,10 @@ func (r *reader) table() byte {
 	default:
 		refuse(ErrUnsupported, at, "table of type %#x", t)
 	}
-	if least := r.limits(); least > maxTable {
+	if least = r.limits(); least > maxTable {
 		refuse(ErrTooLarge, at, "table of %d elements", least)
 	}
-	return t
+	return t, least
 }
 
 func (r *reader) memory() { r.limits() }
@@ -316,7 +325,7 @@ func (m *module) parseFunctions() {
 
 func (m *module) parseTables() {
 	m.vector(sectionTable, func(r *reader) {
-		m.tables = append(m.tables, r.table())
+		m.table(r)
 	})
 }
 

@@ -107,7 +107,7 @@ func TestGrowth(t *testing.T) {
 	result, fuel = used("table_grow", 1000)
 	assert.EqualValues(t, 1, result)
 	assert.GreaterOrEqual(t, fuel, int64(1000))
-	result, _ = used("table_grow", maxTable)
+	result, _ = used("table_grow", maxGrown)
 	assert.EqualValues(t, -1, result)
 }
 
