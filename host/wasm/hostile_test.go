@@ -276,6 +276,7 @@ func (a *arena) begin(hostile chain.Stage) {
 	a.ledger = chain.NewLedger(version, chain.WallClock{}, chain.Tracer{Step: a.trace})
 	a.t.Cleanup(func() {
 		require.NoError(a.t, a.ledger.Close(context.Background()).Retire(context.Background()))
+		assert.Equal(a.t, a.maps, mapsOfImages(a.t), "maps of images, once all is closed")
 		assert.NotContains(a.t, a.log.String(), "panic")
 	})
 }
