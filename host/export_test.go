@@ -16,6 +16,9 @@ func Guard(s store.Store, m metric.MeterProvider, log *slog.Logger) (store.Store
 	return guarded, err
 }
 
+// AwaitRetired returns when every chain that was replaced is closed.
+func (h *Host) AwaitRetired() { h.retiring.Wait() }
+
 // Process is one of those that share a store.
 type Process struct{ of *processes }
 

@@ -171,7 +171,7 @@ func TestCase039ATrapCostsOneCall(t *testing.T) {
 	all.Wait()
 	assert.Equal(t, booms.Load(), failures.Load())
 	after, _ := inUse()
-	assert.Less(t, after, memory+4<<20, "bytes in use: the broken instances are gone")
+	assert.Less(t, after, memory+2<<20, "bytes in use: the broken instances are gone")
 }
 
 func TestCase041StartAndExit(t *testing.T) {

@@ -9,9 +9,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"runtime/debug"
+	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -181,16 +180,20 @@ func TestHostileModules(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			for _, policy := range []chain.Policy{chain.Open, chain.Closed} {
 				t.Run(policy.String(), func(t *testing.T) {
-					a := &arena{t: t, policy: policy, store: fake.NewStore(), log: &lockedLog{}, fault: fault{cause: chain.CauseLoad, says: m.says}}
+					a := &arena{
+						t: t, policy: policy, store: fake.NewStore(), log: &lockedLog{}, maps: mapsOfImages(t),
+						fault: fault{cause: chain.CauseLoad, says: m.says},
+					}
 					module := m.module
 					if module == nil {
 						module = func(t *testing.T) []byte { return fixture(t, m.name) }
 					}
 					_, err := a.tryToLoad("hostile", module(t), ample)
 					require.ErrorIs(t, err, m.is)
+					require.Equal(t, a.maps, mapsOfImages(t), "maps of images, once it was refused")
 					a.begin(chain.Broken(abi.AllHooks, err))
 					a.besideGoodCalls(t, 100, func() {})
-					level := footprintNow(t)
+					level := a.footprint()
 					t.Run("alone", func(t *testing.T) { a.answersInTime(t) })
 					t.Run("beside good calls", func(t *testing.T) {
 						a.besideGoodCalls(t, 100, func() { a.hostileCall(t) })
@@ -229,6 +232,8 @@ type arena struct {
 	store    *fake.Store
 	log      *lockedLog
 	ledger   *chain.Ledger
+	stages   []*Stage
+	maps     int      // of images, before there were stages
 	observed sync.Map // what the observer saw last, by run
 	failures sync.Map // what failed first, by run
 }
@@ -241,7 +246,7 @@ const (
 
 func newArena(t testing.TB, f fault, policy chain.Policy) *arena {
 	t.Helper()
-	a := &arena{t: t, fault: f, policy: policy, store: fake.NewStore(), log: &lockedLog{}}
+	a := &arena{t: t, fault: f, policy: policy, store: fake.NewStore(), log: &lockedLog{}, maps: mapsOfImages(t)}
 	a.begin(a.load("hostile", f.fixture, a.timeout(), f.grants...))
 	return a
 }
@@ -274,6 +279,7 @@ func (a *arena) begin(hostile chain.Stage) {
 	a.ledger = chain.NewLedger(version, chain.WallClock{}, chain.Tracer{Step: a.trace})
 	a.t.Cleanup(func() {
 		require.NoError(a.t, a.ledger.Close(context.Background()).Retire(context.Background()))
+		assert.Equal(a.t, a.maps, mapsOfImages(a.t), "maps of images, once all is closed")
 		assert.NotContains(a.t, a.log.String(), "panic")
 	})
 }
@@ -289,6 +295,7 @@ func (a *arena) load(name, module string, timeout time.Duration, grants ...strin
 	a.t.Helper()
 	stage, err := a.tryToLoad(name, fixture(a.t, module), timeout, grants...)
 	require.NoError(a.t, err)
+	a.stages = append(a.stages, stage)
 	return stage
 }
 
@@ -320,6 +327,13 @@ func (l *lockedLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.Write(p)
+}
+
+// size is what the text takes.
+func (l *lockedLog) size() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return uint64(l.buf.Cap())
 }
 
 func (l *lockedLog) String() string {
@@ -510,7 +524,8 @@ func (a *arena) besideGoodCalls(t testing.TB, n int, do func()) {
 }
 
 // beside does something while n others make good calls, each of them at least
-// one before, and all of them until it is done.
+// one before, and all of them until it is done. Between two calls they pause:
+// they are callers, and not the only ones.
 func beside(t testing.TB, n int, good func() bool, do func()) {
 	t.Helper()
 	var done atomic.Bool
@@ -521,6 +536,7 @@ func beside(t testing.TB, n int, good func() bool, do func()) {
 			right := good()
 			calling.Done()
 			for right && !done.Load() {
+				time.Sleep(5 * time.Millisecond)
 				right = good()
 			}
 		})
@@ -545,7 +561,6 @@ func TestCasesUnderLoad(t *testing.T) {
 			ev.Subject = &fake.Subject{Texts: []abi.Leaf{{Kind: abi.LeafText, Pointer: "/a", Text: cardText}}}
 			want := abi.Verdict{Kind: abi.Amend, Edits: []abi.Edit{{Op: abi.EditSplice, Pointer: "/a", Start: 5, End: 9, Text: "[number]"}}}
 			beside(t, 100, func() bool {
-				time.Sleep(5 * time.Millisecond) // callers, and not the only ones
 				v, err := neighbour.send(ev)
 				return assert.NoError(t, err) && assert.Equal(t, want, v)
 			}, func() { test(t) })
@@ -566,7 +581,6 @@ func BenchmarkHostileUnderLoad(b *testing.B) {
 			var late, good []time.Duration
 			var mu sync.Mutex
 			beside(b, 100, func() bool {
-				time.Sleep(5 * time.Millisecond)
 				r := a.at(abi.BeforeModel, "good", cardText)
 				mu.Lock()
 				defer mu.Unlock()
@@ -588,46 +602,55 @@ func BenchmarkHostileUnderLoad(b *testing.B) {
 	}
 }
 
-// footprint is what a process holds when all is quiet.
-type footprint struct{ heap, resident uint64 }
-
 // level is taken after the stages were called for the first time.
-func (a *arena) level() footprint {
+func (a *arena) level() (heap uint64) {
 	a.t.Helper()
 	a.besideGoodCalls(a.t, 100, func() { a.nextCallWorks(a.t) })
-	return footprintNow(a.t)
+	return a.footprint()
 }
 
-// returnsTo allows for the instances that a pool keeps, and for the free
-// memory that the heap's own bookkeeping pins.
-func (a *arena) returnsTo(before footprint) {
+// returnsTo allows for the instances that a pool makes after the level was
+// taken: their stacks are on the heap. A leaf of megabytes must be gone.
+func (a *arena) returnsTo(level uint64) {
 	a.t.Helper()
-	const slack = 16 << 20
-	after := footprintNow(a.t)
-	assert.Less(a.t, after.heap, before.heap+slack, "bytes of the heap")
-	if raced {
-		return
-	}
-	assert.Less(a.t, after.resident, before.resident+2*slack, "bytes resident, of the heap and of maps")
+	assert.Less(a.t, a.footprint(), level+2<<20, "bytes of the heap")
 }
 
-func footprintNow(t testing.TB) footprint {
-	t.Helper()
-	debug.FreeOSMemory()
-	heap, _ := inUse()
-	f := footprint{heap: heap}
-	rollup, err := os.ReadFile("/proc/self/smaps_rollup")
-	if err != nil {
-		return f // not on this platform
-	}
-	for line := range strings.Lines(string(rollup)) {
-		if kilobytes, ok := strings.CutPrefix(line, "Rss:"); ok {
-			n, err := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(kilobytes), "kB")), 10, 64)
-			require.NoError(t, err)
-			f.resident = n << 10
+// footprint is what lives on the heap when all is quiet, without the log. By
+// then there is no instance but those that the pools keep.
+func (a *arena) footprint() (heap uint64) {
+	a.t.Helper()
+	require.EventuallyWithT(a.t, func(t *assert.CollectT) {
+		maps := 0
+		for _, s := range a.stages {
+			instances, idle := s.pool.kept()
+			assert.Equal(t, instances, idle, "instances of which no call has the use")
+			maps += 1 + instances // the image itself is mapped as well
 		}
+		if runtime.GOOS == "linux" {
+			assert.Equal(t, a.maps+maps, mapsOfImages(a.t), "maps of images")
+		}
+	}, 10*time.Second, 10*time.Millisecond)
+	heap, _ = inUse()
+	return heap - a.log.size()
+}
+
+// kept counts the instances of a pool, and those that wait for a call.
+func (p *pool) kept() (instances, clean int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.total, len(p.clean)
+}
+
+// mapsOfImages counts them where the kernel lists them.
+func mapsOfImages(t testing.TB) int {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		return 0
 	}
-	return f
+	maps, err := os.ReadFile("/proc/self/maps")
+	require.NoError(t, err)
+	return bytes.Count(maps, []byte(imageMap))
 }
 
 // What a guest prints and logs costs it time and the log a bounded part of it.

@@ -68,8 +68,10 @@ func (s *served) replace(next *Stage) error {
 
 // usage is what a process holds.
 type usage struct {
-	heap, resident       int64 // bytes
-	mappings, goroutines int
+	heap    int64 // bytes that live
+	outside int64 // bytes resident that are not the heap's: guests and their code
+
+	mappings, images, goroutines int
 }
 
 // inQuiet measures when no call goes on.
@@ -83,27 +85,28 @@ func (s *served) inQuiet(t *testing.T) usage {
 	}
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	u := usage{heap: int64(stats.HeapInuse), goroutines: runtime.NumGoroutine()}
+	u := usage{heap: int64(stats.HeapAlloc), goroutines: runtime.NumGoroutine()}
 	if runtime.GOOS == "linux" {
 		maps, err := os.ReadFile("/proc/self/maps")
 		require.NoError(t, err)
-		u.mappings = bytes.Count(maps, []byte("\n"))
+		u.mappings, u.images = bytes.Count(maps, []byte("\n")), bytes.Count(maps, []byte(imageMap))
 		statm, err := os.ReadFile("/proc/self/statm")
 		require.NoError(t, err)
 		pages, err := strconv.ParseInt(strings.Fields(string(statm))[1], 10, 64)
 		require.NoError(t, err)
-		u.resident = pages * int64(os.Getpagesize())
+		u.outside = pages*int64(os.Getpagesize()) - int64(stats.HeapSys-stats.HeapReleased)
 	}
 	return u
 }
 
 func (u usage) notAbove(t *testing.T, before usage) {
 	t.Helper()
-	t.Logf("heap %+d KiB, resident %+d KiB, mappings %+d, goroutines %+d",
-		(u.heap-before.heap)>>10, (u.resident-before.resident)>>10, u.mappings-before.mappings, u.goroutines-before.goroutines)
-	assert.Less(t, u.heap, before.heap+4<<20, "bytes of the heap")
-	assert.Less(t, u.resident, before.resident+24<<20, "bytes in memory")
+	t.Logf("heap %+d KiB, outside it %+d KiB, mappings %+d, of images %+d, goroutines %+d",
+		(u.heap-before.heap)>>10, (u.outside-before.outside)>>10, u.mappings-before.mappings, u.images-before.images, u.goroutines-before.goroutines)
+	assert.Less(t, u.heap, before.heap+2<<20, "bytes of the heap")
+	assert.Less(t, u.outside, before.outside+16<<20, "bytes outside the heap")
 	assert.LessOrEqual(t, u.mappings, before.mappings+40, "mapped regions")
+	assert.LessOrEqual(t, u.images, before.images+4, "maps of images: a pool has one to four instances")
 	assert.LessOrEqual(t, u.goroutines, before.goroutines+1)
 }
 
@@ -115,8 +118,8 @@ func TestReloadDropsNoCallAndKeepsNothing(t *testing.T) {
 		module  func(t *testing.T) []byte
 		reloads int
 	}{
-		{"a small guest", func(t *testing.T) []byte { return fixture(t, "ready") }, 1000},
-		{"a Go guest", compiledGolden, 50},
+		{"a small guest", func(t *testing.T) []byte { return fixture(t, "ready") }, 300},
+		{"a Go guest", compiledGolden, 20},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			reloads := tt.reloads

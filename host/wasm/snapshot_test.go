@@ -260,12 +260,16 @@ func TestSnapshotLeavesNoMapBehind(t *testing.T) {
 	assert.Equal(t, before, inUseOfImages(t))
 }
 
+// imageMap is in the name of every map of an image: one of each image, and one
+// of each instance of it.
+const imageMap = "hookhost-image"
+
 // inUseOfImages counts the maps of images, and the files that are open.
-func inUseOfImages(t *testing.T) int {
+func inUseOfImages(t testing.TB) int {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")
 	require.NoError(t, err)
 	files, err := os.ReadDir("/proc/self/fd")
 	require.NoError(t, err)
-	return strings.Count(string(maps), "hookhost-image") + len(files)
+	return strings.Count(string(maps), imageMap) + len(files)
 }
