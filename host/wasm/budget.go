@@ -10,11 +10,13 @@ import (
 const (
 	// sliceTime is how long a guest should run between two looks at the clock.
 	sliceTime = 100 * time.Microsecond
-	// firstSlice is the fuel of a slice before it is known how fast the guest
-	// burns it; leastSlice and mostSlice bound what is learned.
+	// firstSlice is the fuel of a call's first slice, when it is not known how
+	// fast the guest burns it; leastSlice and mostSlice bound what is learned.
+	// A guest can burn fuel quickly on purpose, to be given a large slice for
+	// what is slow: with mostSlice it gains some milliseconds.
 	firstSlice = 100_000
 	leastSlice = 2_000
-	mostSlice  = 50_000_000
+	mostSlice  = 2_000_000
 
 	// callDepth is what the frames of one call may cost together, in the
 	// measure of package meter.
@@ -31,15 +33,16 @@ const (
 
 // budget is what one call of a guest may use. Time is the limit. Fuel is only
 // how the guest is made to look at the clock, in slices that adapt to its
-// speed and are kept from call to call; what was burned is a diagnostic.
+// speed, from call to call anew; what was burned is a diagnostic.
 type budget struct {
 	ctx      context.Context
 	deadline time.Time
 
-	slice int64 // fuel until the next look
-	given int64 // fuel of the slice that is running
-	since time.Time
-	fuel  int64 // burned in the slices before
+	slice  int64 // fuel until the next look
+	given  int64 // fuel of the slice that is running
+	hosted int64 // of it, what host functions cost
+	since  time.Time
+	fuel   int64 // burned in the slices before
 
 	hostCalls int
 	bytes     int64 // moved by the function that is running
@@ -49,11 +52,7 @@ type budget struct {
 // begin starts a call and gives the first slice.
 func (b *budget) begin(ctx context.Context) int64 {
 	deadline, _ := ctx.Deadline() // there is one: no call is without
-	*b = budget{ctx: ctx, deadline: deadline, slice: b.slice, since: time.Now()}
-	if b.slice == 0 {
-		b.slice = firstSlice
-	}
-	b.given = b.slice
+	*b = budget{ctx: ctx, deadline: deadline, slice: firstSlice, given: firstSlice, since: time.Now()}
 	return b.slice
 }
 
@@ -66,10 +65,12 @@ func (b *budget) end(left int64) {
 // tick gives the next slice. It does not return when the call is over.
 func (b *budget) tick(left int64) int64 {
 	now := time.Now()
-	b.fuel += b.given - left
+	burned := b.given - left
+	b.fuel += burned
 	b.given = 0
 	b.check(now)
-	b.adapt(now.Sub(b.since))
+	b.adapt(burned-b.hosted, now.Sub(b.since))
+	b.hosted = 0
 	// Nothing preempts compiled code: without this a collection waits for every
 	// guest in turn, and so do the goroutines of one processor.
 	runtime.Gosched()
@@ -87,22 +88,28 @@ func (b *budget) check(now time.Time) {
 	}
 }
 
-// adapt makes the next slice last about sliceTime, going by how long the last
-// one did. A slice that was interrupted looks slow, so it goes down in steps.
-func (b *budget) adapt(took time.Duration) {
+// adapt makes the next slice last about sliceTime, going by how long the
+// guest's own code took for what it burned of the last one. A slice that was
+// interrupted looks slow, so it goes down in steps.
+func (b *budget) adapt(burned int64, took time.Duration) {
+	if burned <= 0 {
+		return
+	}
 	next := mostSlice * 1.0
 	if took > 0 {
-		next = float64(b.slice) * float64(sliceTime) / float64(took)
+		next = float64(burned) * float64(sliceTime) / float64(took)
 	}
-	next = min(max(next, float64(b.slice)/4), float64(b.slice)*4)
+	next = min(max(next, float64(b.slice)/4), float64(b.slice)*2)
 	b.slice = int64(min(max(next, leastSlice), mostSlice))
 }
 
-// enter counts a call of a host function.
+// enter counts a call of a host function, and looks at the clock: what those
+// take goes by no fuel.
 func (b *budget) enter() {
 	if b.hostCalls++; b.hostCalls > maxHostCalls {
 		panic(ErrHostCalls)
 	}
+	b.check(time.Now())
 	b.bytes = 0
 }
 
@@ -116,4 +123,8 @@ func (b *budget) charge(bytes int) {
 }
 
 // leave is what the host function cost, in fuel.
-func (b *budget) leave() int64 { return hostCallFuel + b.bytes/fuelBytes }
+func (b *budget) leave() int64 {
+	cost := hostCallFuel + b.bytes/fuelBytes
+	b.hosted += cost
+	return cost
+}

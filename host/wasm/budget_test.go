@@ -20,7 +20,7 @@ func budgetWithin(t *testing.T, d time.Duration) (*budget, context.CancelFunc) {
 }
 
 func TestBudgetSlicesAdaptToTheSpeedOfTheGuest(t *testing.T) {
-	for name, perMicrosecond := range map[string]int64{"slow": 40, "as expected": 1000, "fast": 20_000} {
+	for name, perMicrosecond := range map[string]int64{"slow": 40, "as expected": 1000, "fast": 15_000} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, _ := budgetWithin(t, time.Second)
@@ -31,7 +31,7 @@ func TestBudgetSlicesAdaptToTheSpeedOfTheGuest(t *testing.T) {
 				}
 				assert.InDelta(t, float64(100*perMicrosecond), float64(slice), float64(5*perMicrosecond))
 				b.end(slice)
-				assert.Equal(t, slice, b.begin(t.Context()), "the next call begins with what was learned")
+				assert.EqualValues(t, firstSlice, b.begin(t.Context()), "what a call taught is for that call alone")
 			})
 		})
 	}
@@ -43,6 +43,33 @@ func TestBudgetOneSlowSliceDoesNotMakeTheNextOnesTiny(t *testing.T) {
 		slice := b.slice
 		time.Sleep(time.Second) // the machine did something else
 		assert.Equal(t, slice/4, b.tick(-1))
+	})
+}
+
+func TestBudgetNoSliceIsLargeBecauseFuelWasBurnedForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := budgetWithin(t, time.Minute)
+		for range 20 { // host functions that cost much and take nothing
+			b.enter()
+			b.bytes = 1 << 30
+			b.tick(b.given - b.leave())
+		}
+		assert.LessOrEqual(t, b.slice, int64(firstSlice))
+
+		b, _ = budgetWithin(t, time.Minute)
+		for range 20 { // code that does
+			b.tick(-1)
+		}
+		assert.EqualValues(t, mostSlice, b.slice)
+	})
+}
+
+func TestBudgetLooksAtTheClockInEveryHostCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := budgetWithin(t, time.Second)
+		b.enter()
+		time.Sleep(time.Second)
+		require.PanicsWithValue(t, ErrDeadline, b.enter)
 	})
 }
 

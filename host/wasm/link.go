@@ -54,8 +54,9 @@ func valueTypes(types []abi.Type) []api.ValueType {
 type countedMemory guest
 
 func (m *countedMemory) Read(offset, n uint32) ([]byte, bool) {
-	m.budget.bytes += int64(n)
-	return m.module.Memory().Read(offset, n)
+	bytes, whole := m.module.Memory().Read(offset, n)
+	m.budget.bytes += int64(len(bytes))
+	return bytes, whole
 }
 
 type guestKey struct{}

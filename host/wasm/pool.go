@@ -74,13 +74,23 @@ func (p *pool) get(ctx context.Context) (instance, error) {
 		o.in = nil
 	}
 	if o.in == nil {
-		if o.in, err = p.create(ctx); err != nil {
-			p.give(offer{})
+		if o.in, err = p.fill(ctx); err != nil {
 			return nil, err
 		}
 	}
 	p.busy.Add(1)
 	return o.in, nil
+}
+
+// fill makes an instance for a place. Where it cannot, even for a panic, the
+// place is given on.
+func (p *pool) fill(ctx context.Context) (in instance, err error) {
+	defer func() {
+		if in == nil || err != nil {
+			p.give(offer{})
+		}
+	}()
+	return p.create(ctx)
 }
 
 // obtain finds an instance or the place of one. Who is woken has to take it
@@ -209,13 +219,24 @@ func (p *pool) give(o offer) {
 // renew puts an instance back to its image. One that has no way back is
 // closed; its place is the caller's still.
 func (p *pool) renew(in instance) bool {
-	if reason := in.reset(); reason != "" {
+	if reason := putBack(in); reason != "" {
 		in.close()
 		p.metrics.discarded(reason)
 		return false
 	}
 	p.metrics.reset()
 	return true
+}
+
+// putBack takes a panic for an instance that cannot be put back: pools outlive
+// their instances.
+func putBack(in instance) (reason discardReason) {
+	defer func() {
+		if recover() != nil {
+			reason = discardBroken
+		}
+	}()
+	return in.reset()
 }
 
 // run puts used instances back and closes those that nobody needs.

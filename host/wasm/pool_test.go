@@ -35,6 +35,9 @@ func (f *fakeInstance) used() bool   { return f.dirty }
 func (f *fakeInstance) held() uint64 { return 100 }
 
 func (f *fakeInstance) reset() discardReason {
+	if f.of.panics {
+		panic("reset")
+	}
 	time.Sleep(f.of.resetTakes)
 	f.of.resets.Add(1)
 	if f.reason == "" {
@@ -55,6 +58,7 @@ func (f *fakeInstance) close() {
 type fakes struct {
 	resetTakes time.Duration
 	fails      error
+	panics     bool
 	made       atomic.Int64
 	open       atomic.Int64
 	most       atomic.Int64
@@ -62,6 +66,9 @@ type fakes struct {
 }
 
 func (f *fakes) create(context.Context) (instance, error) {
+	if f.panics {
+		panic("create")
+	}
 	if f.fails != nil {
 		return nil, f.fails
 	}
@@ -205,6 +212,25 @@ func TestPoolPassesOnThePlaceOfOneThatCouldNotBeMade(t *testing.T) {
 		synctest.Wait()
 		assert.EqualValues(t, 3, failed.Load())
 		f.fails = nil
+		p.put(lent(t, p))
+	})
+}
+
+func TestPoolLosesNoPlaceToAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{panics: true}
+		p := f.pool(1)
+		defer p.close()
+		assert.Panics(t, func() { _, _ = p.get(t.Context()) })
+		f.panics = false
+		in := lent(t, p)
+
+		f.panics = true
+		p.put(in)
+		synctest.Wait() // it is put back, which panics
+		assert.True(t, in.closed)
+		assert.Equal(t, load{}, p.load())
+		f.panics = false
 		p.put(lent(t, p))
 	})
 }
