@@ -46,6 +46,7 @@ type Host struct {
 	plans    *plans
 	fleet    *processes
 	runtime  *wasm.Runtime
+	failures failures
 	ledger   *chain.Ledger
 	plugin   *plugin.Plugin
 
@@ -119,6 +120,9 @@ func read(ctx context.Context, path string, o Options) (*Host, error) {
 		Plans: h.plans, Log: h.log, Meter: o.meter(),
 	}
 	h.runtime = h.newRuntime()
+	if h.failures, err = newFailures(o.meter()); err != nil {
+		return nil, errors.Join(err, h.store.Close(ctx))
+	}
 	return h, nil
 }
 
@@ -387,6 +391,9 @@ func (h *Host) Close(ctx context.Context) error {
 // trace logs what failed and passes every step on, without the detail of the
 // failure: that is for the log alone.
 func (h *Host) trace(s chain.Step) {
+	if s.Cause != 0 {
+		h.failures.count(s)
+	}
 	if s.Err != nil {
 		h.log.Warn("stage failed", "stage", s.Stage, "hook", s.Hook, "cause", s.Cause, "policy", s.Policy, "run", s.Run, "error", s.Err)
 	}

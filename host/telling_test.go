@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -47,4 +48,14 @@ on_error = "open"
 	assert.Contains(t, log, "named_sk_live", "names are constant for a module")
 	assert.NotContains(t, log, "printed_sk_live")
 	assert.NotContains(t, log, "written_sk_live")
+
+	counted := map[string]int64{}
+	for series, n := range m.read("hookhost.stage.failures") {
+		for _, cause := range []chain.Cause{chain.CauseTrap, chain.CauseBadVerdict} {
+			if strings.Contains(series, "cause="+cause.String()) && strings.Contains(series, "policy=open") && strings.Contains(series, "stage=telling") {
+				counted[cause.String()] += n
+			}
+		}
+	}
+	assert.Len(t, counted, 2, "each cause apart")
 }

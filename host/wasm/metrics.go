@@ -39,7 +39,7 @@ func (m *metrics) of(stage string, meter metric.Meter) *poolMetrics {
 		m.meter = meter
 		m.complain(m.instrument())
 	})
-	return &poolMetrics{of: m, stage: stage, attribute: attribute.String("hookhost.stage", stage)}
+	return &poolMetrics{of: m, stage: stage, attribute: attribute.String("stage", stage)}
 }
 
 func (m *metrics) instrument() error {
@@ -76,7 +76,7 @@ func (m *metrics) observe(_ context.Context, o metric.Observer) error {
 		sums[stage] = load{sum.size + l.size, sum.busy + l.busy, sum.waiting + l.waiting, sum.bytes + l.bytes}
 	}
 	for stage, l := range sums {
-		of := metric.WithAttributes(attribute.String("hookhost.stage", stage))
+		of := metric.WithAttributes(attribute.String("stage", stage))
 		for i, n := range []int64{l.size, l.busy, l.waiting, l.bytes} {
 			o.ObserveInt64(m.gauges[i], n, of)
 		}

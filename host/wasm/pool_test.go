@@ -361,7 +361,7 @@ func collected(t *testing.T, reader *sdkmetric.ManualReader) map[string]int64 {
 	read := map[string]int64{}
 	points := func(name string, list []metricdata.DataPoint[int64]) {
 		for _, point := range list {
-			stage, _ := point.Attributes.Value("hookhost.stage")
+			stage, _ := point.Attributes.Value("stage")
 			require.Equal(t, "probe", stage.AsString())
 			key := name
 			if reason, has := point.Attributes.Value("reason"); has {
