@@ -106,8 +106,8 @@ func TestReloadUnderLoad(t *testing.T) {
 		name, module, stage, says string
 		reloads                   int
 	}{
-		{"a small guest", fixture(t, "ready"), "role = \"responder\"\nhooks = [\"before_model\"]\n", "ready", 300},
-		{"a Go guest", module(t, "redact"), "role = \"transformer\"\n", "[CARD]", 20},
+		{"a small guest", fixture(t, "ready"), "role = \"responder\"\nhooks = [\"before_model\"]\n", "ready", 1000},
+		{"a Go guest", module(t, "redact"), "role = \"transformer\"\n", "[CARD]", 50},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			reloads := tt.reloads

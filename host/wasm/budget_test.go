@@ -2,6 +2,8 @@ package wasm
 
 import (
 	"context"
+	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,6 +64,27 @@ func TestBudgetNoSliceIsLargeBecauseFuelWasBurnedForNothing(t *testing.T) {
 		}
 		assert.EqualValues(t, mostSlice, b.slice)
 	})
+}
+
+// Compiled code is not preempted: beside guests that spin, the only processor is
+// given to others when a guest asks for its next slice.
+func TestBudgetATickLetsOthersIn(t *testing.T) {
+	b := newBench(t, "loop").pool(2).within(300 * time.Millisecond).loads()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var spinning sync.WaitGroup
+	for range b.cfg.Pool {
+		spinning.Go(func() { _, _ = b.stage.Call(t.Context(), event("a")) })
+	}
+	turns, began := 0, time.Now()
+	for time.Since(began) < 250*time.Millisecond {
+		runtime.Gosched()
+		turns++
+	}
+	spinning.Wait()
+	// Some hundred microseconds for two slices. Left to the scheduler's own
+	// clock it is 20 ms, so that there were a dozen.
+	assert.Greater(t, turns, 60)
+	t.Logf("%d turns beside %d guests", turns, b.cfg.Pool)
 }
 
 func TestBudgetLooksAtTheClockInEveryHostCall(t *testing.T) {

@@ -118,8 +118,8 @@ func TestReloadDropsNoCallAndKeepsNothing(t *testing.T) {
 		module  func(t *testing.T) []byte
 		reloads int
 	}{
-		{"a small guest", func(t *testing.T) []byte { return fixture(t, "ready") }, 300},
-		{"a Go guest", compiledGolden, 20},
+		{"a small guest", func(t *testing.T) []byte { return fixture(t, "ready") }, 1000},
+		{"a Go guest", compiledGolden, 50},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			reloads := tt.reloads
