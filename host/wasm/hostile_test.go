@@ -62,6 +62,8 @@ var faults = []fault{
 	{fixture: "large_hashes", cause: chain.CauseDeadline, timeout: short, grants: []string{"secret:pii"}},
 	{fixture: "large_edits", cause: chain.CauseDeadline, timeout: short},
 
+	{fixture: "teaches", cause: chain.CauseDeadline, timeout: short},
+
 	{fixture: "stack_bomb", cause: chain.CauseDepth},
 	{fixture: "wide_frames", cause: chain.CauseDepth},
 	{fixture: "indirect_recursion", cause: chain.CauseDepth},
