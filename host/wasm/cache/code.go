@@ -115,6 +115,7 @@ func (c *Code) build(ctx context.Context, rewritten Rewritten) error {
 	if err != nil {
 		return err
 	}
+	defer hold(string(e))()
 	defer e.remove() // gone already if it went to its place
 	if err := c.startIn(ctx, e, rewritten); err != nil {
 		return err

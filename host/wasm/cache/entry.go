@@ -44,8 +44,20 @@ func (c *Cache) newEntry() (entry, error) {
 	if err := private(c.folder); err != nil {
 		return "", err
 	}
+	if err := mark(c.folder); err != nil {
+		return "", err
+	}
 	dir, err := os.MkdirTemp(c.folder, buildName)
 	return entry(dir), err
+}
+
+// mark makes a folder known as one of entries.
+func mark(generation string) error {
+	file, err := os.OpenFile(filepath.Join(generation, markerFile), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 func (e entry) code() string { return e.file("code") }
