@@ -77,12 +77,16 @@ func (e entry) read() (Rewritten, error) {
 	if private(filepath.Dir(string(e))) != nil {
 		return Rewritten{}, errNoEntry
 	}
-	text, err := os.ReadFile(e.file(sumsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Lstat(string(e)); errors.Is(err, fs.ErrNotExist) {
-			return Rewritten{}, errNoEntry
-		}
+	if _, err := os.Lstat(string(e)); errors.Is(err, fs.ErrNotExist) {
+		return Rewritten{}, errNoEntry
 	}
+	if err := ours(string(e)); err != nil {
+		return Rewritten{}, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	if info, err := os.Lstat(e.file(sumsFile)); err == nil && !info.Mode().IsRegular() {
+		return Rewritten{}, fmt.Errorf("%w: no file: %s", errDamaged, sumsFile)
+	}
+	text, err := os.ReadFile(e.file(sumsFile))
 	if err != nil {
 		return Rewritten{}, err
 	}
@@ -108,6 +112,9 @@ func (e entry) sums() (sums map[string]sum, top map[string][]byte, err error) {
 	err = fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || path == sumsFile {
 			return err
+		}
+		if !d.Type().IsRegular() {
+			return fmt.Errorf("%w: no file: %s", errDamaged, path)
 		}
 		if !strings.Contains(path, "/") {
 			top[path], err = fs.ReadFile(root, path)
