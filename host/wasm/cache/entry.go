@@ -72,7 +72,8 @@ type sum struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// read gives what was compiled, after every file was found to be whole.
+// read gives what was compiled, after every file was found to be whole. Errors
+// but errNoEntry and errDamaged say nothing about the entry.
 func (e entry) read() (Rewritten, error) {
 	if private(filepath.Dir(string(e))) != nil {
 		return Rewritten{}, errNoEntry
@@ -88,7 +89,7 @@ func (e entry) read() (Rewritten, error) {
 	}
 	text, err := os.ReadFile(e.file(sumsFile))
 	if err != nil {
-		return Rewritten{}, err
+		return Rewritten{}, damagedIfLost(err)
 	}
 	want := map[string]sum{}
 	if err := json.Unmarshal(text, &want); err != nil {
@@ -96,12 +97,21 @@ func (e entry) read() (Rewritten, error) {
 	}
 	have, files, err := e.sums()
 	if err != nil {
-		return Rewritten{}, err
+		return Rewritten{}, damagedIfLost(err)
 	}
 	if !maps.Equal(want, have) {
 		return Rewritten{}, errDamaged
 	}
 	return Rewritten{Module: files[moduleFile], Notes: files[notesFile]}, nil
+}
+
+// damagedIfLost tells a file that is not there from one that cannot be read
+// now.
+func damagedIfLost(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return err
 }
 
 // sums reads all files of the entry but the sums themselves. It keeps what

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -106,4 +107,36 @@ func TestALinkInPlaceOfAnEntryIsNotFollowed(t *testing.T) {
 			assert.Empty(t, b.log.String())
 		})
 	}
+}
+
+func TestAnEntryThatCannotBeReadNowIsLeft(t *testing.T) {
+	first := start(t, t.TempDir())
+	first.compiles(1)
+
+	b := start(t, first.dir)
+	withoutFiles(t, func() {
+		b.compiles(1)
+		b.compiles(1)
+	})
+	assert.Equal(t, 2, b.rewritten)
+	assert.Equal(t, 1, strings.Count(b.log.String(), "level=WARN"), "%s", b.log.String())
+	assert.Contains(t, b.log.String(), "too many open files")
+
+	b.whole(1)
+	b.compiles(1)
+	assert.Equal(t, 2, b.rewritten, "the entry serves again")
+	b.compiles(2)
+	b.whole(2)
+}
+
+// withoutFiles has a process that may open no more of them.
+func withoutFiles(t *testing.T, do func()) {
+	t.Helper()
+	var before syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
+	none := before
+	none.Cur = 3
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none))
+	defer func() { require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before)) }()
+	do()
 }
