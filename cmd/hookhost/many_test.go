@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hookhost/hookhost/host"
+	"github.com/hookhost/hookhost/host/chaintest"
 	"github.com/hookhost/hookhost/store"
 	"github.com/hookhost/hookhost/store/redis/redistest"
 )
@@ -110,6 +111,21 @@ func TestErrorsDoNotReachTheTerminalRaw(t *testing.T) {
 	assert.NotContains(t, stdout.String()+out.String(), "\x1b")
 	assert.NotContains(t, "\n"+out.String(), "\nb/hooks.toml", "no path begins a line")
 	assert.Contains(t, out.String(), `a\x1b[31m\nb/hooks.toml`)
+}
+
+// The names in a module are anybody's.
+func TestAnImportCannotLookLikeALineOfInspect(t *testing.T) {
+	const name = "now\n  starts\t\x1b[2J"
+	module := "\x00asm\x01\x00\x00\x00" + "\x01\x04\x01\x60\x00\x00" + // () -> ()
+		"\x02" + string(rune(len(name)+8)) + "\x01\x03env" + string(rune(len(name))) + name + "\x00\x00"
+	path := filepath.Join(t.TempDir(), "odd.wasm")
+	require.NoError(t, os.WriteFile(path, []byte(module), 0o600))
+	var stdout, stderr bytes.Buffer
+	assert.Equal(t, exitFailed, run(t.Context(), []string{"inspect", path, "--cache-dir", chaintest.CacheDir()}, &stdout, &stderr), stderr.String())
+	assert.Contains(t, stdout.String(), "\nno host takes it\n")
+	assert.Contains(t, stdout.String(), `  unknown import: env.now\n  starts\t\x1b[2J`+"\n")
+	assert.NotContains(t, stdout.String(), "\n  starts")
+	assert.NotContains(t, stdout.String(), "\x1b")
 }
 
 // What is in the way of one user is skipped, and stderr says so.
