@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -126,6 +127,50 @@ func TestAnImportCannotLookLikeALineOfInspect(t *testing.T) {
 	assert.Contains(t, stdout.String(), `  unknown import: env.now\n  starts\t\x1b[2J`+"\n")
 	assert.NotContains(t, stdout.String(), "\n  starts")
 	assert.NotContains(t, stdout.String(), "\x1b")
+}
+
+// twice is a scenario that starts two hosts with a module.
+const twice = `order = ["redact"]
+[stage.redact]
+module = %q
+role = "transformer"
+
+[agent]
+shapes = ["llm", "loop"]
+iterations = 1
+
+[[reply]]
+text = "Hello."
+[[turn]]
+text = "Hi"
+[turn.expect]
+user_reads = ["Hello."]
+`
+
+func TestEveryCommandThatCompilesSaysOnceThatNothingIsKept(t *testing.T) {
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	manifest, module := filepath.Join(root, "hooks.toml"), filepath.Join(root, "guests", "redact", "redact.wasm")
+	file := filepath.Join(t.TempDir(), "a\x1b[31mfile")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	scenario := filepath.Join(t.TempDir(), "two.toml")
+	require.NoError(t, os.WriteFile(scenario, fmt.Appendf(nil, twice, module), 0o600))
+	for _, args := range [][]string{
+		{"plan", "--dev", "--manifest", manifest},
+		{"inspect", module},
+		{"inspect", module, "--dev", "--manifest", manifest},
+		{"run", "--dev", "--manifest", manifest, "--message", "hi"},
+		{"run", "--dev", "--verbose", "--manifest", manifest, "--message", "hi"},
+		{"test", scenario},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			args := slices.Insert(slices.Clone(args), 1, "--cache-dir", filepath.Join(file, "below"))
+			assert.Equal(t, exitOK, run(t.Context(), args, &stdout, &stderr), "%s%s", stdout.String(), stderr.String())
+			assert.Equal(t, 1, strings.Count(stderr.String(), "modules are not kept"), "%s", stderr.String())
+			assert.Regexp(t, `(?m)^hookhost: compiled modules are not kept: the next start compiles them again: .*a\\x1b\[31mfile.*: not a directory$`, stderr.String())
+		})
+	}
 }
 
 // What is in the way of one user is skipped, and stderr says so.

@@ -45,6 +45,8 @@ type Options struct {
 	// Slow is told of a module that takes longer than SlowAfter to compile,
 	// while it does, with its size in bytes; of one at a time. nil logs it.
 	Slow func(name string, size int)
+	// Warning is told, once, what is wrong with the disk. nil logs it.
+	Warning func(what string, err error)
 }
 
 // SlowAfter is when compiling is long enough for somebody to wonder.
@@ -159,7 +161,12 @@ func (c *Cache) giveUp(err error) {
 
 // warn says what is wrong with the disk, once.
 func (c *Cache) warn(what string, err error) {
-	if c.warned.CompareAndSwap(false, true) {
+	if !c.warned.CompareAndSwap(false, true) {
+		return
+	}
+	if c.options.Warning != nil {
+		c.options.Warning(what, err)
+	} else {
 		c.options.Log.Warn(what, "folder", c.options.Dir, "error", err)
 	}
 }
