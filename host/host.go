@@ -127,7 +127,9 @@ func read(ctx context.Context, path string, o Options) (*Host, error) {
 }
 
 func (h *Host) newRuntime() *wasm.Runtime {
-	return wasm.New(wasm.Options{CacheDir: cacheDir(h.options.CacheDir), Log: h.log, Compiling: h.options.Compiling})
+	return wasm.New(wasm.Options{
+		CacheDir: cacheDir(h.options.CacheDir), Log: h.log, Compiling: h.options.Compiling, CacheWarning: h.options.CacheWarning,
+	})
 }
 
 // openStore opens the store of the manifest, guarded if it can be away. Where

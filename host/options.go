@@ -25,6 +25,9 @@ type Options struct {
 	// Compiling is told of a module that takes longer than a second to compile,
 	// while it does, with its size in bytes; of one at a time. nil logs it.
 	Compiling func(module string, size int)
+	// CacheWarning is told, once, that compiled modules are not kept or cannot
+	// be read, and why. nil logs it.
+	CacheWarning func(what string, err error)
 	// Log gets what operators read. nil is slog.Default().
 	Log *slog.Logger
 	// Meter counts what the host does. nil is otel.GetMeterProvider().

@@ -48,7 +48,7 @@ func inspect(ctx context.Context, c *command) error {
 // that was asked for.
 func (f *manifestFlags) inspection(ctx context.Context, c *command, file string) (*inspection, error) {
 	o := host.Options{
-		Dev: f.dev, Env: f.env, CacheDir: f.cacheDir, Log: slog.New(slog.DiscardHandler), Compiling: c.compiling,
+		Dev: f.dev, Env: f.env, CacheDir: f.cacheDir, Log: slog.New(slog.DiscardHandler), Compiling: c.compiling, CacheWarning: c.cacheWarning,
 	}
 	var failed error
 	if f.manifest != "" {

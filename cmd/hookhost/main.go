@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 )
 
@@ -51,6 +52,7 @@ type command struct {
 	args           []string
 	stdout, stderr io.Writer
 	json           bool // for programs: faults of a manifest go to stdout too
+	warned         sync.Once
 }
 
 // errUsage is a command line that cannot be taken; its text has been written.
@@ -131,6 +133,12 @@ func (c *command) hasFlags() bool {
 // compiling says which module a person waits for.
 func (c *command) compiling(module string, bytes int) {
 	fmt.Fprintf(c.stderr, "compiling %s (%s)\n", visible(module), size(uint64(bytes)))
+}
+
+// cacheWarning says why the next command compiles again, once for all hosts
+// that this one starts.
+func (c *command) cacheWarning(what string, err error) {
+	c.warned.Do(func() { fmt.Fprintf(c.stderr, "hookhost: %s: %s\n", what, visible(err.Error())) })
 }
 
 // noArguments refuses what is left behind the flags.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hookhost/hookhost/host"
+	"github.com/hookhost/hookhost/host/chaintest"
 	"github.com/hookhost/hookhost/store"
 	"github.com/hookhost/hookhost/store/redis/redistest"
 )
@@ -110,6 +112,65 @@ func TestErrorsDoNotReachTheTerminalRaw(t *testing.T) {
 	assert.NotContains(t, stdout.String()+out.String(), "\x1b")
 	assert.NotContains(t, "\n"+out.String(), "\nb/hooks.toml", "no path begins a line")
 	assert.Contains(t, out.String(), `a\x1b[31m\nb/hooks.toml`)
+}
+
+// The names in a module are anybody's.
+func TestAnImportCannotLookLikeALineOfInspect(t *testing.T) {
+	const name = "now\n  starts\t\x1b[2J"
+	module := "\x00asm\x01\x00\x00\x00" + "\x01\x04\x01\x60\x00\x00" + // () -> ()
+		"\x02" + string(rune(len(name)+8)) + "\x01\x03env" + string(rune(len(name))) + name + "\x00\x00"
+	path := filepath.Join(t.TempDir(), "odd.wasm")
+	require.NoError(t, os.WriteFile(path, []byte(module), 0o600))
+	var stdout, stderr bytes.Buffer
+	assert.Equal(t, exitFailed, run(t.Context(), []string{"inspect", path, "--cache-dir", chaintest.CacheDir()}, &stdout, &stderr), stderr.String())
+	assert.Contains(t, stdout.String(), "\nno host takes it\n")
+	assert.Contains(t, stdout.String(), `  unknown import: env.now\n  starts\t\x1b[2J`+"\n")
+	assert.NotContains(t, stdout.String(), "\n  starts")
+	assert.NotContains(t, stdout.String(), "\x1b")
+}
+
+// twice is a scenario that starts two hosts with a module.
+const twice = `order = ["redact"]
+[stage.redact]
+module = %q
+role = "transformer"
+
+[agent]
+shapes = ["llm", "loop"]
+iterations = 1
+
+[[reply]]
+text = "Hello."
+[[turn]]
+text = "Hi"
+[turn.expect]
+user_reads = ["Hello."]
+`
+
+func TestEveryCommandThatCompilesSaysOnceThatNothingIsKept(t *testing.T) {
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	manifest, module := filepath.Join(root, "hooks.toml"), filepath.Join(root, "guests", "redact", "redact.wasm")
+	file := filepath.Join(t.TempDir(), "a\x1b[31mfile")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	scenario := filepath.Join(t.TempDir(), "two.toml")
+	require.NoError(t, os.WriteFile(scenario, fmt.Appendf(nil, twice, module), 0o600))
+	for _, args := range [][]string{
+		{"plan", "--dev", "--manifest", manifest},
+		{"inspect", module},
+		{"inspect", module, "--dev", "--manifest", manifest},
+		{"run", "--dev", "--manifest", manifest, "--message", "hi"},
+		{"run", "--dev", "--verbose", "--manifest", manifest, "--message", "hi"},
+		{"test", scenario},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			args := slices.Insert(slices.Clone(args), 1, "--cache-dir", filepath.Join(file, "below"))
+			assert.Equal(t, exitOK, run(t.Context(), args, &stdout, &stderr), "%s%s", stdout.String(), stderr.String())
+			assert.Equal(t, 1, strings.Count(stderr.String(), "modules are not kept"), "%s", stderr.String())
+			assert.Regexp(t, `(?m)^hookhost: compiled modules are not kept: the next start compiles them again: .*a\\x1b\[31mfile.*: not a directory$`, stderr.String())
+		})
+	}
 }
 
 // What is in the way of one user is skipped, and stderr says so.

@@ -35,7 +35,7 @@ func (f *manifestFlags) optional(c *command) {
 // module of a stage asks for.
 func (f *manifestFlags) inspect(ctx context.Context, c *command) (*manifest.Manifest, func(*manifest.Stage) abi.HookSet, error) {
 	m, wanted, err := host.Inspect(ctx, f.manifest, host.Options{
-		Dev: f.dev, Env: f.env, CacheDir: f.cacheDir, Log: slog.New(slog.DiscardHandler), Compiling: c.compiling,
+		Dev: f.dev, Env: f.env, CacheDir: f.cacheDir, Log: slog.New(slog.DiscardHandler), Compiling: c.compiling, CacheWarning: c.cacheWarning,
 	})
 	return m, func(s *manifest.Stage) abi.HookSet { return wanted[s.Spec.Name] }, err
 }

@@ -134,7 +134,7 @@ func (f *runFlags) open(ctx context.Context, c *command, out *printer) (*host.Ho
 	}
 	return host.Open(ctx, f.manifest, host.Options{
 		Dev: f.dev, Env: f.env, CacheDir: f.cacheDir, Trace: chain.Tracer{Step: out.step, Span: out.span},
-		Log: slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level})), Compiling: c.compiling,
+		Log: slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: level})), Compiling: c.compiling, CacheWarning: c.cacheWarning,
 	})
 }
 

@@ -46,7 +46,7 @@ func testScenarios(ctx context.Context, c *command) error {
 			continue
 		}
 		for _, s := range scenarios {
-			result, err := s.Execute(ctx, chaintest.Options{CacheDir: cache, Compiling: c.compiling})
+			result, err := s.Execute(ctx, chaintest.Options{CacheDir: cache, Compiling: c.compiling, CacheWarning: c.cacheWarning})
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

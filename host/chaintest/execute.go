@@ -34,8 +34,9 @@ const (
 
 // Options change how scenarios are executed.
 type Options struct {
-	CacheDir  string                        // for compiled modules; see host.Options
-	Compiling func(module string, size int) // too
+	CacheDir     string                        // for compiled modules; see host.Options
+	Compiling    func(module string, size int) // too
+	CacheWarning func(what string, err error)  // too
 }
 
 // Execute plays the scenario and says what was not as expected. An error
@@ -99,7 +100,8 @@ func (s *Scenario) open(ctx context.Context, dir string, o Options) (*world, err
 		return nil, err
 	}
 	w.host, err = host.Open(ctx, path, host.Options{
-		Dev: true, CacheDir: o.CacheDir, Compiling: o.Compiling, Log: slog.New(slog.NewTextHandler(w.log, nil)), Trace: chain.Tracer{Step: w.recorder.Step},
+		Dev: true, CacheDir: o.CacheDir, Compiling: o.Compiling, CacheWarning: o.CacheWarning,
+		Log: slog.New(slog.NewTextHandler(w.log, nil)), Trace: chain.Tracer{Step: w.recorder.Step},
 		Clock: w.clock, Store: w.store, Native: natives, Wrap: w.wrap,
 	})
 	if err != nil {

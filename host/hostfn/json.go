@@ -28,8 +28,9 @@ func (c *Call) checkJSON(text string) abi.Code {
 }
 
 const (
-	jsonDepth  = 10_000 // of values in each other: more encoding/json does not decode
-	jsonTokens = 1_000  // between two looks at the time
+	jsonDepth  = 10_000   // of values in each other: more encoding/json does not decode
+	jsonTokens = 1_000    // between two looks at the time
+	jsonBytes  = 64 << 10 // too: one token may be as long as the text
 )
 
 var (
@@ -40,7 +41,7 @@ var (
 
 // countJSON counts the values of a text, the keys of objects among them.
 func countJSON(text string, most int, over func() bool) (values int, err error) {
-	tokens := json.NewDecoder(strings.NewReader(text))
+	tokens := json.NewDecoder(&timedReader{text: strings.NewReader(text), over: over})
 	tokens.UseNumber()
 	for read, depth := 0, 0; ; read++ {
 		if read%jsonTokens == 0 && over() {
@@ -49,6 +50,9 @@ func countJSON(text string, most int, over func() bool) (values int, err error) 
 		token, err := tokens.Token()
 		if errors.Is(err, io.EOF) && values > 0 && depth == 0 {
 			return values, nil
+		}
+		if errors.Is(err, errNoTime) {
+			return values, errNoTime
 		}
 		if err != nil || depth == 0 && values > 0 {
 			return values, errBadJSON
@@ -67,4 +71,17 @@ func countJSON(text string, most int, over func() bool) (values int, err error) 
 			return values, errBadJSON
 		}
 	}
+}
+
+// timedReader reads a text until the time is over.
+type timedReader struct {
+	text io.Reader
+	over func() bool
+}
+
+func (r *timedReader) Read(p []byte) (int, error) {
+	if r.over() {
+		return 0, errNoTime
+	}
+	return r.text.Read(p[:min(len(p), jsonBytes)])
 }

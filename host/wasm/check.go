@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tetratelabs/wazero"
@@ -141,7 +142,7 @@ func (s *Stage) checkImports() error {
 		f := hostFunctions()[module+"."+name]
 		switch {
 		case f == nil:
-			errs = append(errs, fmt.Errorf("%w: %s.%s", ErrImport, module, name))
+			errs = append(errs, fmt.Errorf("%w: %s", ErrImport, onOneLine(module+"."+name)))
 		case !signatureOf(imported).equal(f.sig):
 			errs = append(errs, fmt.Errorf("%w: %s is imported as %s and is %s", ErrImport, f.fullName(), signatureOf(imported), f.sig))
 		case f.grant != "" && !s.hasFamily(f.grant):
@@ -149,6 +150,13 @@ func (s *Stage) checkImports() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// onOneLine is a name that anybody gave, as it would stand in a text of Go: it
+// cannot look like another fault.
+func onOneLine(name string) string {
+	quoted := strconv.Quote(name)
+	return quoted[1 : len(quoted)-1]
 }
 
 var grantForms = map[string]string{

@@ -40,6 +40,9 @@ type Options struct {
 	// Compiling is told of a module that takes longer than a second to compile,
 	// while it does, with its size in bytes. nil logs it.
 	Compiling func(module string, size int)
+	// CacheWarning is told, once, that compiled modules are not kept or cannot
+	// be read, and why. nil logs it.
+	CacheWarning func(what string, err error)
 }
 
 // New makes a runtime.
@@ -48,7 +51,7 @@ func New(o Options) *Runtime {
 		o.Log = slog.Default()
 	}
 	compiled := cache.New(cache.Options{
-		Dir: o.CacheDir, Version: meter.Version, Log: o.Log, Slow: o.Compiling,
+		Dir: o.CacheDir, Version: meter.Version, Log: o.Log, Slow: o.Compiling, Warning: o.CacheWarning,
 		Config: wazero.NewRuntimeConfig().WithDebugInfoEnabled(false),
 	})
 	return &Runtime{log: o.Log, cache: compiled, metrics: newMetrics(o.Log), newMemory: image.New}

@@ -45,6 +45,8 @@ type Options struct {
 	// Slow is told of a module that takes longer than SlowAfter to compile,
 	// while it does, with its size in bytes; of one at a time. nil logs it.
 	Slow func(name string, size int)
+	// Warning is told, once, what is wrong with the disk. nil logs it.
+	Warning func(what string, err error)
 }
 
 // SlowAfter is when compiling is long enough for somebody to wonder.
@@ -58,6 +60,7 @@ type Cache struct {
 	telling sync.Mutex
 	turns   chan struct{} // one for each module that is compiled at the same time
 	failed  atomic.Bool   // the disk could not be written: it is only read from then on
+	warned  atomic.Bool   // somebody knows about the disk
 
 	mu    sync.Mutex
 	codes map[key]*Code
@@ -150,10 +153,21 @@ func (c *Cache) release(code *Code) bool {
 	return true
 }
 
-// giveUp ends writing to the disk, and says why, once.
+// giveUp ends writing to the disk, and says why.
 func (c *Cache) giveUp(err error) {
-	if c.failed.CompareAndSwap(false, true) {
-		c.options.Log.Warn("compiled modules are not kept: the next start compiles them again", "folder", c.options.Dir, "error", err)
+	c.failed.Store(true)
+	c.warn("compiled modules are not kept: the next start compiles them again", err)
+}
+
+// warn says what is wrong with the disk, once.
+func (c *Cache) warn(what string, err error) {
+	if !c.warned.CompareAndSwap(false, true) {
+		return
+	}
+	if c.options.Warning != nil {
+		c.options.Warning(what, err)
+	} else {
+		c.options.Log.Warn(what, "folder", c.options.Dir, "error", err)
 	}
 }
 

@@ -248,6 +248,74 @@ func TestEntriesThatNobodyUsedForAMonthAreDeleted(t *testing.T) {
 	assert.FileExists(t, foreign, "no entry")
 }
 
+func TestWhatIsNoEntryStays(t *testing.T) {
+	dir := t.TempDir()
+	old := start(t, dir)
+	old.cache = New(Options{Dir: dir, Version: "6"})
+	old.compiles(1)
+	elsewhere := t.TempDir()
+	b := start(t, dir)
+	b.compiles(1)
+	unmarked := strings.Replace(generation("5"), "linux", "plan9", 1)
+	hash := filepath.Base(string(b.entry(1)))
+	var strangers []string
+	for _, name := range []string{
+		"code-review/notes/thesis.txt",
+		"code-review/hookhost-cache",
+		"code-review/" + hash + "/thesis.txt",
+		unmarked + "/" + hash + "/thesis.txt",
+		generation("6") + "/notes/thesis.txt",
+		generation("6") + "/build-plan/thesis.txt",
+		generation("7") + "/" + hash + ".bak/thesis.txt",
+	} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte("precious"), 0o600))
+		strangers = append(strangers, path)
+	}
+	empty := filepath.Join(dir, "code-empty")
+	require.NoError(t, os.Mkdir(empty, 0o700))
+	linked := filepath.Join(elsewhere, "thesis.txt")
+	require.NoError(t, os.WriteFile(linked, nil, 0o600))
+	require.NoError(t, os.Symlink(elsewhere, filepath.Join(dir, generation("7"), strings.Repeat("0", 64))))
+	for _, path := range append([]string{linked, string(old.entry(1)) + "/notes"}, strangers...) {
+		then := time.Now().Add(-2 * MaxAge)
+		require.NoError(t, os.Chtimes(path, then, then))
+		require.NoError(t, os.Chtimes(filepath.Dir(path), then, then))
+	}
+
+	b.compiles(2)
+
+	for _, path := range append(strangers, linked) {
+		assert.FileExists(t, path)
+	}
+	assert.DirExists(t, empty)
+	assert.NoDirExists(t, string(old.entry(1)), "an entry beside them is one")
+}
+
+func TestWhatAProcessStillBuildsStaysWhateverTheClockSays(t *testing.T) {
+	b := start(t, t.TempDir())
+	b.compiles(1)
+	then := time.Now().Add(-2 * MaxAge)
+	building, err := b.cache.newEntry()
+	require.NoError(t, err)
+	letGo := hold(string(building))
+	require.NoError(t, os.Chtimes(string(building), then, then))
+
+	b.compiles(2)
+	assert.DirExists(t, string(building))
+
+	letGo()
+	b.compiles(3)
+	assert.NoDirExists(t, string(building), "nobody builds it any more")
+}
+
+func TestTheNameOfAGenerationHasItsForm(t *testing.T) {
+	for _, version := range []string{"7", "1.2"} {
+		assert.Regexp(t, generationName, generation(version))
+	}
+}
+
 func TestEntriesAreBoundedInSize(t *testing.T) {
 	b := start(t, t.TempDir())
 	for number := range byte(4) {

@@ -53,7 +53,8 @@ func (c *Code) compile(ctx context.Context, src Source) error {
 	if c.native != nil {
 		return nil
 	}
-	if c.find(ctx) {
+	unread := c.find(ctx)
+	if c.native != nil {
 		return nil
 	}
 	done, err := c.cache.turn(ctx)
@@ -66,14 +67,18 @@ func (c *Code) compile(ctx context.Context, src Source) error {
 	if err != nil {
 		return err
 	}
+	if unread != nil {
+		return c.makeInMemory(ctx, rewritten, unread)
+	}
 	return c.make(ctx, rewritten)
 }
 
 // find takes the code from its entry on disk. An entry that is there and is
-// not whole is deleted.
-func (c *Code) find(ctx context.Context) bool {
+// not whole is deleted. The error is that of one that could not be read, which
+// may be whole.
+func (c *Code) find(ctx context.Context) error {
 	if c.cache.folder == "" {
-		return false
+		return nil
 	}
 	e := c.cache.entry(c.key)
 	rewritten, err := e.read()
@@ -83,10 +88,21 @@ func (c *Code) find(ctx context.Context) bool {
 	switch {
 	case err == nil:
 		e.touch()
-	case !errors.Is(err, errNoEntry):
+	case errors.Is(err, errDamaged):
 		e.discard()
+	case !errors.Is(err, errNoEntry):
+		return err
 	}
-	return err == nil
+	return nil
+}
+
+// makeInMemory leaves the entry that could not be read to the next start.
+func (c *Code) makeInMemory(ctx context.Context, rewritten Rewritten, unread error) error {
+	if err := c.start(ctx, wazero.NewCompilationCache(), rewritten); err != nil {
+		return err
+	}
+	c.cache.warn("a compiled module cannot be read: it is compiled again", unread)
+	return nil
 }
 
 // make compiles into a new entry and, if that fails, without the disk: then it
@@ -115,6 +131,7 @@ func (c *Code) build(ctx context.Context, rewritten Rewritten) error {
 	if err != nil {
 		return err
 	}
+	defer hold(string(e))()
 	defer e.remove() // gone already if it went to its place
 	if err := c.startIn(ctx, e, rewritten); err != nil {
 		return err

@@ -44,8 +44,20 @@ func (c *Cache) newEntry() (entry, error) {
 	if err := private(c.folder); err != nil {
 		return "", err
 	}
+	if err := mark(c.folder); err != nil {
+		return "", err
+	}
 	dir, err := os.MkdirTemp(c.folder, buildName)
 	return entry(dir), err
+}
+
+// mark makes a folder known as one of entries.
+func mark(generation string) error {
+	file, err := os.OpenFile(filepath.Join(generation, markerFile), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 func (e entry) code() string { return e.file("code") }
@@ -60,19 +72,24 @@ type sum struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// read gives what was compiled, after every file was found to be whole.
+// read gives what was compiled, after every file was found to be whole. Errors
+// but errNoEntry and errDamaged say nothing about the entry.
 func (e entry) read() (Rewritten, error) {
 	if private(filepath.Dir(string(e))) != nil {
 		return Rewritten{}, errNoEntry
 	}
-	text, err := os.ReadFile(e.file(sumsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Lstat(string(e)); errors.Is(err, fs.ErrNotExist) {
-			return Rewritten{}, errNoEntry
-		}
+	if _, err := os.Lstat(string(e)); errors.Is(err, fs.ErrNotExist) {
+		return Rewritten{}, errNoEntry
 	}
+	if err := ours(string(e)); err != nil {
+		return Rewritten{}, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	if info, err := os.Lstat(e.file(sumsFile)); err == nil && !info.Mode().IsRegular() {
+		return Rewritten{}, fmt.Errorf("%w: no file: %s", errDamaged, sumsFile)
+	}
+	text, err := os.ReadFile(e.file(sumsFile))
 	if err != nil {
-		return Rewritten{}, err
+		return Rewritten{}, damagedIfLost(err)
 	}
 	want := map[string]sum{}
 	if err := json.Unmarshal(text, &want); err != nil {
@@ -80,12 +97,21 @@ func (e entry) read() (Rewritten, error) {
 	}
 	have, files, err := e.sums()
 	if err != nil {
-		return Rewritten{}, err
+		return Rewritten{}, damagedIfLost(err)
 	}
 	if !maps.Equal(want, have) {
 		return Rewritten{}, errDamaged
 	}
 	return Rewritten{Module: files[moduleFile], Notes: files[notesFile]}, nil
+}
+
+// damagedIfLost tells a file that is not there from one that cannot be read
+// now.
+func damagedIfLost(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return err
 }
 
 // sums reads all files of the entry but the sums themselves. It keeps what
@@ -96,6 +122,9 @@ func (e entry) sums() (sums map[string]sum, top map[string][]byte, err error) {
 	err = fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || path == sumsFile {
 			return err
+		}
+		if !d.Type().IsRegular() {
+			return fmt.Errorf("%w: no file: %s", errDamaged, path)
 		}
 		if !strings.Contains(path, "/") {
 			top[path], err = fs.ReadFile(root, path)

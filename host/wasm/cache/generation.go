@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -11,14 +12,18 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// generationPrefix begins the name of every folder of entries, so that no
-// other folder is taken for one.
-const generationPrefix = "code-"
+// markerFile stands in every folder of entries: no other folder is taken for
+// one, whatever its name.
+const markerFile = "hookhost-cache"
+
+// generationName is the form of what generation gives, for all versions,
+// platforms and processors.
+var generationName = regexp.MustCompile(`^code-rewriter[0-9A-Za-z.]+-wazero[0-9A-Za-z.+()-]+-[0-9a-z]+-[0-9a-z]+(-(sse41|bmi1|bmi2|popcnt|atomics))*$`)
 
 // generation names what code depends on beside its module.
 func generation(version string) string {
 	parts := []string{"rewriter" + version, "wazero" + builtWith(), runtime.GOOS, runtime.GOARCH}
-	return generationPrefix + strings.Join(append(parts, processor()...), "-")
+	return "code-" + strings.Join(append(parts, processor()...), "-")
 }
 
 // processor names the abilities that wazero compiles for where it finds them.

@@ -110,6 +110,30 @@ func TestResetPutsEveryByteBack(t *testing.T) {
 	})
 }
 
+// Every second page is a region of its own: of so many the kernel names only
+// those that it has room for, and its walk ends before the memory does.
+func TestResetPutsBackMorePagesApartThanTheKernelNames(t *testing.T) {
+	eachKind(t, func(t *testing.T, create func(uint64) *Memory) {
+		const pages, page = 2048, 4096
+		m := create(pages * page)
+		memory := m.Reallocate(pages * page)
+		for at := range memory {
+			memory[at] = byte(at/page + at)
+		}
+		want := bytes.Clone(memory)
+		snapshot(t, m)
+		for range 3 {
+			for at := 0; at < len(memory); at += 2 * page {
+				for i := range memory[at : at+page] {
+					memory[at+i] ^= 0xff
+				}
+			}
+			require.NoError(t, m.Reset())
+			require.True(t, bytes.Equal(want, memory), "every byte is back")
+		}
+	})
+}
+
 func TestMemoryThatGrewHasNoWayBack(t *testing.T) {
 	eachKind(t, func(t *testing.T, create func(uint64) *Memory) {
 		m := create(8 * wasmPage)
