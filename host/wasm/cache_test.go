@@ -19,7 +19,7 @@ import (
 // entryFiles are the files of the only entry in a cache folder.
 func entryFiles(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	entries, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	entries, err := filepath.Glob(filepath.Join(dir, "*", strings.Repeat("[0-9a-f]", 64)))
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 	files := map[string]string{}
