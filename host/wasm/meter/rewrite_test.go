@@ -3,6 +3,8 @@ package meter
 import (
 	"bytes"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -178,6 +180,36 @@ func TestNames(t *testing.T) {
 	_, err := m.ExportedFunction("outer").Call(t.Context())
 	assert.ErrorContains(t, err, ".inner()")
 	assert.ErrorContains(t, err, ".outer()")
+}
+
+// TestNamesAreBounded: a trap shows no more of a name than can be read, and a
+// module no more names than are of use.
+func TestNamesAreBounded(t *testing.T) {
+	module := withSections(sectionType, 1, 0x60, 0, 0)
+	module = append(module, sectionFunction, 2, 1, 0)
+	module = append(module, sectionExport, 5, 1, 1, 'f', 0, 0)
+	module = append(module, sectionCode, 5, 1, 3, 0, opUnreachable, opEnd)
+	long := appendU32(nil, 1)
+	long = appendName(appendU32(long, 0), "a\x1b[1m\n\u00e9"+strings.Repeat("x", 10*mib))
+	m := started(t, withNames(module, long), endless())
+	enough(m)
+	_, err := m.ExportedFunction("f").Call(t.Context())
+	require.ErrorContains(t, err, ".a?[1m???xxx")
+	assert.Less(t, len(err.Error()), 1000)
+
+	one := appendName(appendU32([]byte{1}, 0), "again and again and again")
+	rewritten, err := Rewrite(withNames(module, slices.Repeat([][]byte{one}, 200_000)...))
+	require.NoError(t, err)
+	assert.Less(t, len(rewritten.Module), 2*mib)
+}
+
+// withNames is the module with a name section of such names of functions.
+func withNames(module []byte, functions ...[]byte) []byte {
+	content := appendName(nil, "name")
+	for _, f := range functions {
+		content = append(appendU32(append(content, 1), uint32(len(f))), f...)
+	}
+	return append(appendU32(append(append([]byte{}, module...), sectionCustom), uint32(len(content))), content...)
 }
 
 // TestRefusals: what is refused is named, with its offset.
