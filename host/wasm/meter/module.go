@@ -13,6 +13,7 @@ const (
 	maxItems  = 1 << 20  // of one section
 	maxLocals = 50_000   // of one function, parameters included
 	maxValues = 1000     // parameters, and results, of one type
+	maxLooped = 100_000  // locals times loops of one function: the engine's compiler takes time by it
 	maxDear   = 1 << 29  // cost of all exits and of all values that are taken along, so that no sum of costs wraps
 	maxTable  = 10 << 20 // elements to begin with
 	maxGrown  = 1 << 17  // elements that a table may grow to

@@ -279,6 +279,7 @@ func TestRefusals(t *testing.T) {
 		"many parameters":  {typed(maxValues+1, 0), ErrTooLarge, "1001 parameters"},
 		"many results":     {typed(0, maxValues+1), ErrTooLarge, "1001 results"},
 		"many locals":      {withCode(1, 0xff, 0xff, 0xff, 0xff, 0x0f, typeI32, opEnd), ErrTooLarge, "locals"},
+		"loops and locals": {looped(401, 250), ErrTooLarge, "401 loops with 250 locals"},
 		"label too far":    {withBody(opBr, 1), ErrMalformed, "label 1 of 1"},
 		"the meter's fuel": {withBody(opGlobalGet, 0, 0x1a), ErrMalformed, "global 0 of 0"},
 		"the meter's tick": {withBody(opCall, 1), ErrMalformed, "function 1 of 1"},
@@ -309,6 +310,15 @@ func typed(params, results int) []byte {
 	content = append(appendU32(content, uint32(results)), bytes.Repeat([]byte{typeI32}, results)...)
 	module := appendU32([]byte("\x00asm\x01\x00\x00\x00\x01"), uint32(len(content)))
 	return append(module, content...)
+}
+
+// looped is a module of one function with so many loops and locals.
+func looped(loops, locals int) []byte {
+	body := append(appendU32([]byte{1}, uint32(locals)), typeI32)
+	body = append(append(body, bytes.Repeat([]byte{opLoop, typeEmpty, opEnd}, loops)...), opEnd)
+	code := append(appendU32([]byte{1}, uint32(len(body))), body...)
+	module := append(withSections(sectionType, 1, 0x60, 0, 0), sectionFunction, 2, 1, 0, sectionCode)
+	return append(appendU32(module, uint32(len(code))), code...)
 }
 
 // withBody is a module of one function without parameters, locals and results.

@@ -64,6 +64,7 @@ type scan struct {
 	height   int32  // of the operand stack; an estimate where code cannot be reached
 	deepest  int32
 	calls    uint32 // the engine has room for each value that outlives one of them
+	loops    uint64
 	vectors  bool
 	straight bool  // nothing yet but what is always come to
 	constant int64 // what the last instruction, an i32.const, pushed, or -1
@@ -102,7 +103,11 @@ func (s *scan) function(index uint32, body reader) {
 	f.entry = s.newRegion()
 	s.region, s.cost, s.height, s.deepest, s.calls, s.vectors, s.straight = f.entry, 0, 0, 0, 0, false, true
 	s.frames = append(s.frames[:0], frame{results: int32(t.results), region: f.entry})
+	s.loops = 0
 	s.instructions()
+	if uint64(locals)*s.loops > maxLooped {
+		refuse(ErrTooLarge, start, "%d loops with %d locals in function %d", s.loops, locals, index)
+	}
 	s.regions[f.entry] += s.cost
 	f.edits[1] = uint32(len(s.edits))
 	if s.r.more() {
@@ -427,6 +432,7 @@ func (s *scan) openLoop(at int) {
 	s.open(s.blockType())
 	top := &s.frames[len(s.frames)-1]
 	top.loop = latched
+	s.loops++
 	if s.straight || top.params > 0 {
 		top.loop = charged
 	}
