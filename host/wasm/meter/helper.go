@@ -4,7 +4,7 @@ package meter
 type helper struct {
 	name string
 	typ  uint32
-	body []byte // with the locals, of which there are none
+	body []byte // with the locals
 }
 
 type helperKey struct {
@@ -135,18 +135,15 @@ func (e *emitter) offset(out []byte, expression reader) []byte {
 	return appendU32(append(out, opGlobalGet), uint32(len(e.globals)+1+len(e.offsets)))
 }
 
-// grow charges for new pages, at most for as many as there can be.
+// grow charges for the new pages that there are: one that is refused has done
+// nothing. How many there can be is for the host to say.
 func (e *emitter) grow() []byte {
-	const most = 1 << 16
-	out := appendU32([]byte{0, opGlobalGet}, e.fuel())
-	out = append(out, opLocalGet, 0)
-	out = appendSigned(append(out, opI32Const), most)
-	out = append(out, opLocalGet, 0)
-	out = appendSigned(append(out, opI32Const), most)
-	out = append(out, opI32LeU, opSelect, opI64ExtendI32U, opI64Const)
-	out = appendSigned(out, costPage)
-	out = e.charged(append(out, opI64Mul, opI64Sub))
-	return append(out, opLocalGet, 0, opMemoryGrow, 0, opEnd)
+	out := []byte{1, 1, typeI32, opLocalGet, 0, opMemoryGrow, 0, opLocalTee, 1}
+	out = append(out, opI32Const, 0, opI32LtS, opIf, typeI32, opI32Const, 0, opElse, opLocalGet, 0, opEnd)
+	out = append(out, opLocalSet, 0)
+	out = append(appendU32(append(out, opGlobalGet), e.fuel()), opLocalGet, 0, opI64ExtendI32U, opI64Const)
+	out = e.charged(append(appendSigned(out, costPage), opI64Mul, opI64Sub))
+	return append(out, opLocalGet, 1, opEnd)
 }
 
 // growTable charges for new elements and says no beyond maxGrown.

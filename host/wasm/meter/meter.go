@@ -10,7 +10,7 @@ import (
 
 // Version is part of every key under which rewritten modules are kept: it is
 // raised when the output for some module changes.
-const Version = "3"
+const Version = "4"
 
 // What a rewritten module imports and exports. A module that uses these names
 // itself is refused.

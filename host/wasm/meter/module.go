@@ -12,6 +12,9 @@ const (
 	maxModule = 64 << 20 // bytes
 	maxItems  = 1 << 20  // of one section
 	maxLocals = 50_000   // of one function, parameters included
+	maxValues = 1000     // parameters, and results, of one type
+	maxLooped = 100_000  // locals times loops of one function: the engine's compiler takes time by it
+	maxDear   = 1 << 29  // cost of all exits and of all values that are taken along, so that no sum of costs wraps
 	maxTable  = 10 << 20 // elements to begin with
 	maxGrown  = 1 << 17  // elements that a table may grow to
 )
@@ -183,8 +186,14 @@ func (m *module) parseTypes() {
 		for t.params = r.count(); t.slots < t.params; t.slots++ {
 			r.valueType()
 		}
+		if t.params > maxValues {
+			refuse(ErrTooLarge, r.at, "type of %d parameters", t.params)
+		}
 		t.slots = slots(r.in[r.at-int(t.params) : r.at])
 		t.results = r.count()
+		if t.results > maxValues {
+			refuse(ErrTooLarge, r.at, "type of %d results", t.results)
+		}
 		from := r.at
 		for range t.results {
 			r.valueType()

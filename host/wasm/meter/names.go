@@ -19,6 +19,26 @@ func (e *emitter) nameSection(out []byte) []byte {
 	return append(appendU32(append(out, 1), uint32(len(content))), content...)
 }
 
+// The engine takes the names of all functions apart, and shows those of some 30
+// with every trap.
+const (
+	maxName  = 128
+	maxNames = 1 << 20 // all in all
+	nameUnit = 8       // of it, for each
+)
+
+// printable is what of a name can be shown: an error, and a line of a log, is
+// made of it.
+func printable(name string) string {
+	b := []byte(name[:min(len(name), maxName)])
+	for i, c := range b {
+		if c < ' ' || c > '~' {
+			b[i] = '?'
+		}
+	}
+	return string(b)
+}
+
 type functionName struct {
 	index uint32
 	name  string
@@ -34,16 +54,20 @@ func (e *emitter) readNames() (module string, functions []functionName) {
 			}
 		}
 	}()
+	room := maxNames
 	for r := e.names; r.more(); {
 		id := r.byte()
 		content := r.limit(r.u32())
 		r.at = len(content.in)
 		switch id {
 		case 0:
-			module = content.name()
+			module = printable(content.name())
 		case 1:
 			for n, last := content.count(), -1; n > 0; n-- {
-				f := functionName{content.u32(), content.name()}
+				f := functionName{content.u32(), printable(content.name())}
+				if room -= nameUnit + len(f.name); room < 0 {
+					return module, functions
+				}
 				if int(f.index) > last && int(f.index) < len(e.functions) {
 					functions = append(functions, f)
 					last = int(f.index)

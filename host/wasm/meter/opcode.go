@@ -110,8 +110,8 @@ type instruction struct {
 	name  string
 }
 
-// Costs are in units of about one simple machine instruction. What needs none,
-// like moving locals about, costs nothing.
+// Costs are in units of about one simple machine instruction. What needs none
+// costs nothing.
 const (
 	costSimple   = 1
 	costConvert  = 3
@@ -127,6 +127,8 @@ const (
 	bytesPerCost = 1 << bulkUnit
 	costBulk     = 16   // to begin one
 	costPage     = 4096 // of memory.grow
+	costExit     = 300  // of what the engine does in Go
+	freeValues   = 4    // that a call, block or branch takes along; each more costs 1
 )
 
 var instructions, miscs, vectors, atomics = tables()
@@ -161,8 +163,8 @@ func tables() (main, misc, vector, atomic [256]instruction) {
 	one(&main, opSelect, instruction{plain, costSimple, -2, "select"})
 	one(&main, opSelectTyped, instruction{special, costSimple, -2, "select"})
 	one(&main, opLocalGet, instruction{index, 0, 1, ""})
-	one(&main, opLocalSet, instruction{index, 0, -1, ""})
-	one(&main, opLocalTee, instruction{index, 0, 0, ""})
+	one(&main, opLocalSet, instruction{index, costSimple, -1, ""})
+	one(&main, opLocalTee, instruction{index, costSimple, 0, ""})
 	one(&main, opGlobalGet, instruction{special, costSimple, 1, ""})
 	one(&main, opGlobalSet, instruction{special, costSimple, -1, ""})
 	one(&main, 0x25, instruction{index, costTable, 0, "table.get"})

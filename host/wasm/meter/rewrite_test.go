@@ -3,6 +3,8 @@ package meter
 import (
 	"bytes"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -103,12 +105,53 @@ func TestGrowth(t *testing.T) {
 	assert.GreaterOrEqual(t, fuel, int64(4*costPage))
 	result, fuel = used("grow", math.MaxUint32)
 	assert.EqualValues(t, -1, result)
-	assert.GreaterOrEqual(t, fuel, int64(1<<16*costPage), "no more than all pages there can be")
+	assert.GreaterOrEqual(t, fuel, int64(costExit))
+	assert.Less(t, fuel, int64(costPage), "no page was had")
 	result, fuel = used("table_grow", 1000)
 	assert.EqualValues(t, 1, result)
 	assert.GreaterOrEqual(t, fuel, int64(1000))
 	result, _ = used("table_grow", maxGrown)
 	assert.EqualValues(t, -1, result)
+}
+
+// TestWhatIsCharged: moves of locals cost, as do values that are taken along and
+// what the engine does in Go.
+func TestWhatIsCharged(t *testing.T) {
+	const n = 100
+	values := bytes.Repeat([]byte{opI32Const, 0}, n)
+	drops := bytes.Repeat([]byte{opDrop}, n)
+	for name, c := range map[string]struct {
+		body []byte
+		cost int64
+	}{
+		"locals":   {bytes.Repeat([]byte{opLocalGet, 0, opLocalSet, 1}, n), n},
+		"call":     {slices.Concat(values, []byte{opCall, 1}), n - freeValues},
+		"block":    {slices.Concat([]byte{opBlock, 2}, values, []byte{opEnd}, drops), n - freeValues},
+		"branch":   {slices.Concat([]byte{opBlock, 2}, values, []byte{opBr, 0, opEnd}, drops), 2 * (n - freeValues)},
+		"table":    {slices.Concat([]byte{opBlock, 2}, values, []byte{opI32Const, 0, opBrTable, 0, 0, opEnd}, drops), 2 * (n - freeValues)},
+		"ref.func": {[]byte{opRefFunc, 0, opDrop}, costExit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i32s := bytes.Repeat([]byte{typeI32}, n)
+			module := []byte("\x00asm\x01\x00\x00\x00")
+			section := func(id byte, content ...byte) {
+				module = append(appendU32(append(module, id), uint32(len(content))), content...)
+			}
+			section(sectionType, slices.Concat([]byte{3, 0x60, 0, 0, 0x60, n}, i32s, []byte{0, 0x60, 0, n}, i32s)...)
+			section(sectionFunction, 2, 0, 1)
+			section(sectionExport, 1, 1, 'f', 0, 0)
+			body := slices.Concat([]byte{1, 2, typeI32}, c.body, []byte{opEnd})
+			section(sectionCode, slices.Concat(appendU32([]byte{2}, uint32(len(body))), body, []byte{2, 0, opEnd})...)
+			m := started(t, module, endless())
+			const slice = 1 << 40
+			m.ExportedGlobal(Fuel).(api.MutableGlobal).Set(slice)
+			_, err := m.ExportedFunction("f").Call(t.Context())
+			require.NoError(t, err)
+			used := slice - int64(m.ExportedGlobal(Fuel).Get())
+			assert.GreaterOrEqual(t, used, c.cost)
+			assert.Less(t, used, c.cost+20)
+		})
+	}
 }
 
 // TestState: globals are exported to be read and set; what is held by neither
@@ -180,6 +223,36 @@ func TestNames(t *testing.T) {
 	assert.ErrorContains(t, err, ".outer()")
 }
 
+// TestNamesAreBounded: a trap shows no more of a name than can be read, and a
+// module no more names than are of use.
+func TestNamesAreBounded(t *testing.T) {
+	module := withSections(sectionType, 1, 0x60, 0, 0)
+	module = append(module, sectionFunction, 2, 1, 0)
+	module = append(module, sectionExport, 5, 1, 1, 'f', 0, 0)
+	module = append(module, sectionCode, 5, 1, 3, 0, opUnreachable, opEnd)
+	long := appendU32(nil, 1)
+	long = appendName(appendU32(long, 0), "a\x1b[1m\n\u00e9"+strings.Repeat("x", 10*mib))
+	m := started(t, withNames(module, long), endless())
+	enough(m)
+	_, err := m.ExportedFunction("f").Call(t.Context())
+	require.ErrorContains(t, err, ".a?[1m???xxx")
+	assert.Less(t, len(err.Error()), 1000)
+
+	one := appendName(appendU32([]byte{1}, 0), "again and again and again")
+	rewritten, err := Rewrite(withNames(module, slices.Repeat([][]byte{one}, 200_000)...))
+	require.NoError(t, err)
+	assert.Less(t, len(rewritten.Module), 2*mib)
+}
+
+// withNames is the module with a name section of such names of functions.
+func withNames(module []byte, functions ...[]byte) []byte {
+	content := appendName(nil, "name")
+	for _, f := range functions {
+		content = append(appendU32(append(content, 1), uint32(len(f))), f...)
+	}
+	return append(appendU32(append(append([]byte{}, module...), sectionCustom), uint32(len(content))), content...)
+}
+
 // TestRefusals: what is refused is named, with its offset.
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -203,7 +276,10 @@ func TestRefusals(t *testing.T) {
 		"two memories":     {withSections(sectionMemory, 2, 0, 1, 0, 1), ErrUnsupported, "more than one memory"},
 		"huge table":       {withSections(sectionTable, 1, typeFunc, 0, 0x80, 0x80, 0x80, 0x20), ErrTooLarge, "table of"},
 		"huge vector":      {withSections(sectionType, 0xff, 0xff, 0xff, 0xff, 0x0f), ErrMalformed, "goes beyond the end"},
+		"many parameters":  {typed(maxValues+1, 0), ErrTooLarge, "1001 parameters"},
+		"many results":     {typed(0, maxValues+1), ErrTooLarge, "1001 results"},
 		"many locals":      {withCode(1, 0xff, 0xff, 0xff, 0xff, 0x0f, typeI32, opEnd), ErrTooLarge, "locals"},
+		"loops and locals": {looped(401, 250), ErrTooLarge, "401 loops with 250 locals"},
 		"label too far":    {withBody(opBr, 1), ErrMalformed, "label 1 of 1"},
 		"the meter's fuel": {withBody(opGlobalGet, 0, 0x1a), ErrMalformed, "global 0 of 0"},
 		"the meter's tick": {withBody(opCall, 1), ErrMalformed, "function 1 of 1"},
@@ -226,6 +302,23 @@ func TestRefusals(t *testing.T) {
 // withSections is a module of one section.
 func withSections(id byte, content ...byte) []byte {
 	return append([]byte("\x00asm\x01\x00\x00\x00"+string([]byte{id, byte(len(content))})), content...)
+}
+
+// typed is a module of one type, without function.
+func typed(params, results int) []byte {
+	content := append(appendU32([]byte{1, 0x60}, uint32(params)), bytes.Repeat([]byte{typeI32}, params)...)
+	content = append(appendU32(content, uint32(results)), bytes.Repeat([]byte{typeI32}, results)...)
+	module := appendU32([]byte("\x00asm\x01\x00\x00\x00\x01"), uint32(len(content)))
+	return append(module, content...)
+}
+
+// looped is a module of one function with so many loops and locals.
+func looped(loops, locals int) []byte {
+	body := append(appendU32([]byte{1}, uint32(locals)), typeI32)
+	body = append(append(body, bytes.Repeat([]byte{opLoop, typeEmpty, opEnd}, loops)...), opEnd)
+	code := append(appendU32([]byte{1}, uint32(len(body))), body...)
+	module := append(withSections(sectionType, 1, 0x60, 0, 0), sectionFunction, 2, 1, 0, sectionCode)
+	return append(appendU32(module, uint32(len(code))), code...)
 }
 
 // withBody is a module of one function without parameters, locals and results.

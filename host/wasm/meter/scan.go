@@ -58,11 +58,13 @@ type scan struct {
 	index    uint32 // of the function
 	f        *function
 	frames   []frame
+	dearest  uint64 // cost so far of what dear was called for, in all functions
 	region   uint32
 	cost     uint32 // of the region, not yet added to it
 	height   int32  // of the operand stack; an estimate where code cannot be reached
 	deepest  int32
 	calls    uint32 // the engine has room for each value that outlives one of them
+	loops    uint64
 	vectors  bool
 	straight bool  // nothing yet but what is always come to
 	constant int64 // what the last instruction, an i32.const, pushed, or -1
@@ -101,7 +103,11 @@ func (s *scan) function(index uint32, body reader) {
 	f.entry = s.newRegion()
 	s.region, s.cost, s.height, s.deepest, s.calls, s.vectors, s.straight = f.entry, 0, 0, 0, 0, false, true
 	s.frames = append(s.frames[:0], frame{results: int32(t.results), region: f.entry})
+	s.loops = 0
 	s.instructions()
+	if uint64(locals)*s.loops > maxLooped {
+		refuse(ErrTooLarge, start, "%d loops with %d locals in function %d", s.loops, locals, index)
+	}
 	s.regions[f.entry] += s.cost
 	f.edits[1] = uint32(len(s.edits))
 	if s.r.more() {
@@ -275,12 +281,15 @@ func (s *scan) special(op byte, in *instruction, at int) {
 		s.height = top.height + top.results
 		s.closeLoop(top, at)
 	case opBr, opBrIf:
-		if label, shifted := s.label(); shifted != label {
+		label, shifted, values := s.label()
+		s.takes(values)
+		if shifted != label {
 			s.edit(editBranch, at, shifted, 0)
 		}
 	case opBrTable:
 		s.branchTable(at)
 	case opReturn:
+		s.takes(s.types[s.f.typ].results)
 		s.edit(editReturn, at, 0, 0)
 	case opCall, opReturnCall:
 		callee := s.functionIndex(r)
@@ -311,10 +320,12 @@ func (s *scan) special(op byte, in *instruction, at int) {
 	case opMemoryGrow:
 		s.memory(at)
 		s.zero()
+		s.dear(costExit)
 		s.edit(editGrow, at, 0, 0)
 	case opRefNull:
 		s.heapType(r)
 	case opRefFunc:
+		s.dear(costExit)
 		s.edit(editRefFunc, at, s.functionIndex(r), 0)
 	}
 }
@@ -363,6 +374,7 @@ func (s *scan) bulk(in *instruction, at int, length int64) {
 		s.edit(editTableFill, at, r.below(uint32(len(s.tables)), "table"), 0)
 	case nameTableGrow:
 		s.unhold(in.name, s.index, at)
+		s.dear(costExit)
 		s.edit(editTableGrow, at, r.below(uint32(len(s.tables)), "table"), 0)
 	case nameTableCopy:
 		s.unhold(in.name, s.index, at)
@@ -372,6 +384,21 @@ func (s *scan) bulk(in *instruction, at int, length int64) {
 		s.unhold(in.name, s.index, at)
 		segment := r.below(uint32(len(s.elements)), "element segment")
 		s.edit(editTableInit, at, r.below(uint32(len(s.tables)), "table"), segment)
+	}
+}
+
+// dear charges for what costs more than any instruction in the tables.
+func (s *scan) dear(cost uint32) {
+	if s.dearest += uint64(cost); s.dearest > maxDear {
+		refuse(ErrTooLarge, s.r.at, "code that costs over %d", maxDear)
+	}
+	s.cost += cost
+}
+
+// takes charges for the values that a call, block or branch takes along.
+func (s *scan) takes(values uint32) {
+	if values > freeValues {
+		s.dear(values - freeValues)
 	}
 }
 
@@ -390,6 +417,7 @@ func (s *scan) enter(region uint32) {
 }
 
 func (s *scan) open(params, results uint32) {
+	s.takes(params + results)
 	s.frames = append(s.frames, frame{
 		height: s.height - int32(params), params: int32(params), results: int32(results),
 		region: s.region, added: s.frames[len(s.frames)-1].added,
@@ -404,6 +432,7 @@ func (s *scan) openLoop(at int) {
 	s.open(s.blockType())
 	top := &s.frames[len(s.frames)-1]
 	top.loop = latched
+	s.loops++
 	if s.straight || top.params > 0 {
 		top.loop = charged
 	}
@@ -436,10 +465,10 @@ func (s *scan) closeLoop(top frame, at int) {
 	}
 }
 
-// label reads one and says what it will be: each loop that it leaves has blocks
+// label reads one and says how many values go there, and what it will be: each loop that it leaves has blocks
 // around it. A block is put around bodies, so a label that goes a block too
 // far would be valid afterwards.
-func (s *scan) label() (label, shifted uint32) {
+func (s *scan) label() (label, shifted, values uint32) {
 	label = s.r.below(uint32(len(s.frames)), "label")
 	top := &s.frames[len(s.frames)-1]
 	target := &s.frames[len(s.frames)-1-int(label)]
@@ -447,18 +476,24 @@ func (s *scan) label() (label, shifted uint32) {
 	if target.loop == latched {
 		shifted++
 	}
-	return label, shifted
+	values = uint32(target.results)
+	if target.loop != noLoop {
+		values = uint32(target.params)
+	}
+	return label, shifted, values
 }
 
 // branchTable reads the labels of a br_table and notes it if some change.
 func (s *scan) branchTable(at int) {
 	from, changed := uint32(len(s.labels)), false
-	n := s.r.count()
+	n, most := s.r.count(), uint32(0)
 	for range n + 1 {
-		label, shifted := s.label()
+		label, shifted, values := s.label()
+		most = max(most, values)
 		s.labels = append(s.labels, shifted)
 		changed = changed || shifted != label
 	}
+	s.takes(most)
 	if !changed {
 		s.labels = s.labels[:from]
 		return
@@ -487,6 +522,7 @@ func (s *scan) blockType() (params, results uint32) {
 // signature is that of a call.
 func (s *scan) signature(typ uint32) {
 	s.calls++
+	s.takes(s.types[typ].params + s.types[typ].results)
 	s.height += int32(s.types[typ].results) - int32(s.types[typ].params)
 }
 
