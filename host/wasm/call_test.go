@@ -72,6 +72,26 @@ func TestLoopEndsInTime(t *testing.T) {
 	assert.Less(t, time.Since(begin), 5*time.Second)
 }
 
+func TestACallThatRunsWhenItsStageIsClosedGoesOnToItsEnd(t *testing.T) {
+	b := newBench(t, "loop").within(100 * time.Millisecond)
+	s, err := b.runtime.Load(t.Context(), b.cfg, b.services)
+	require.NoError(t, err)
+	ended := make(chan error)
+	go func() {
+		_, err := s.Call(t.Context(), event("a"))
+		ended <- err
+	}()
+	for s.pool.load().busy == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	require.NoError(t, s.Close(t.Context()))
+	assert.Equal(t, 1, b.runtime.cache.InUse(), "its code is still there")
+	requireCause(t, chain.CauseDeadline, <-ended)
+	assert.Eventually(t, func() bool { return b.runtime.cache.InUse() == 0 }, time.Second, time.Millisecond)
+	_, err = s.Call(t.Context(), event("a"))
+	require.Error(t, err)
+}
+
 func TestFuelIsToldWhateverBecameOfTheCall(t *testing.T) {
 	v, err := newBench(t, "mask_c").loads().stage.Call(t.Context(), event("a"))
 	require.NoError(t, err)

@@ -29,6 +29,7 @@ type pool struct {
 	waiting []chan struct{} // the first is woken first
 	held    uint64          // bytes of the instances that are not lent
 	closed  bool
+	empty   func() // what follows when the last instance of a closed pool is gone
 
 	work chan struct{} // says that there are used instances
 	stop chan struct{}
@@ -199,6 +200,7 @@ func (p *pool) give(o offer) {
 			o.in.close()
 		}
 		p.total--
+		p.endIfEmpty()
 		return
 	case o.in == nil:
 		p.total--
@@ -293,8 +295,8 @@ func (p *pool) shrink(before time.Time) {
 }
 
 // close ends the pool. An instance that is still lent is closed when it comes
-// back.
-func (p *pool) close() {
+// back; with the last one empty is called.
+func (p *pool) close(empty func()) {
 	p.mu.Lock()
 	p.closed = true
 	for len(p.waiting) > 0 {
@@ -314,6 +316,16 @@ func (p *pool) close() {
 	}
 	p.total -= len(p.clean) + len(p.used)
 	p.clean, p.used, p.held = nil, nil, 0
+	p.empty = empty
+	p.endIfEmpty()
+}
+
+// endIfEmpty is for who holds the lock.
+func (p *pool) endIfEmpty() {
+	if p.total == 0 && p.empty != nil {
+		p.empty()
+		p.empty = nil
+	}
 }
 
 // load is what a pool shows of itself.

@@ -99,7 +99,7 @@ func TestPoolGrowsOnDemandUpToItsSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{}
 		p := f.pool(3)
-		defer p.close()
+		defer p.close(func() {})
 		assert.Zero(t, f.made.Load())
 		a, b, c := lent(t, p), lent(t, p), lent(t, p)
 		assert.Equal(t, load{size: 3, busy: 3}, p.load())
@@ -123,7 +123,7 @@ func TestPoolServesEverybodyWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{}
 		p := f.pool(1)
-		defer p.close()
+		defer p.close(func() {})
 		in := lent(t, p)
 		var served atomic.Int64
 		for range 5 {
@@ -147,7 +147,7 @@ func TestPoolResetsBehindTheCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{resetTakes: time.Millisecond}
 		p := f.pool(1)
-		defer p.close()
+		defer p.close(func() {})
 		begin := time.Now()
 		p.put(lent(t, p))
 		assert.Zero(t, time.Since(begin), "the call does not wait for the reset")
@@ -167,7 +167,7 @@ func TestPoolReplacesWhatCannotBeReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{}
 		p := f.pool(1)
-		defer p.close()
+		defer p.close(func() {})
 		for range 3 {
 			in := lent(t, p)
 			in.reason = discardGrown
@@ -195,7 +195,7 @@ func TestPoolPassesOnThePlaceOfOneThatCouldNotBeMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{}
 		p := f.pool(1)
-		defer p.close()
+		defer p.close(func() {})
 		in := lent(t, p)
 		in.reason = discardBroken
 		f.fails = errors.New("no memory")
@@ -220,7 +220,7 @@ func TestPoolLosesNoPlaceToAPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{panics: true}
 		p := f.pool(1)
-		defer p.close()
+		defer p.close(func() {})
 		assert.Panics(t, func() { _, _ = p.get(t.Context()) })
 		f.panics = false
 		in := lent(t, p)
@@ -239,7 +239,7 @@ func TestPoolShrinksToOneAfterAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{}
 		p := f.pool(8)
-		defer p.close()
+		defer p.close(func() {})
 		var all []*fakeInstance
 		for range 5 {
 			all = append(all, lent(t, p))
@@ -272,7 +272,7 @@ func TestPoolClosesWhatIsLentWhenItComesBack(t *testing.T) {
 			got <- err
 		}()
 		synctest.Wait()
-		p.close()
+		p.close(func() {})
 		require.ErrorIs(t, <-got, errClosed)
 		_, err := p.get(t.Context())
 		require.ErrorIs(t, err, errClosed)
@@ -315,7 +315,7 @@ func TestPoolIsSharedByManyGoroutines(t *testing.T) {
 	assert.LessOrEqual(t, f.most.Load(), int64(4))
 	assert.Zero(t, p.load().busy)
 	assert.Zero(t, p.load().waiting)
-	p.close()
+	p.close(func() {})
 	assert.Zero(t, f.open.Load())
 	t.Logf("%d instances made, %d calls found the pool full", f.made.Load(), full.Load())
 }
@@ -347,8 +347,8 @@ func TestPoolGaugesAndCounters(t *testing.T) {
 		"hookhost.pool.resets": 1, "hookhost.pool.discards/grown": 1,
 	}, collected(t, reader))
 
-	p.close()
-	other.close()
+	p.close(func() {})
+	other.close(func() {})
 	assert.Equal(t, map[string]int64{"hookhost.pool.resets": 1, "hookhost.pool.discards/grown": 1}, collected(t, reader),
 		"nothing is shown of what is closed")
 }
@@ -386,7 +386,7 @@ func collected(t *testing.T, reader *sdkmetric.ManualReader) map[string]int64 {
 func TestPoolWakesTheNextWhereOneGaveUp(t *testing.T) {
 	f := &fakes{}
 	p := f.pool(1)
-	defer p.close()
+	defer p.close(func() {})
 	in := lent(t, p)
 	in.dirty = false
 	first, next := make(chan struct{}, 1), make(chan struct{}, 1)

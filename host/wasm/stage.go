@@ -124,11 +124,20 @@ func verdict(c *hostfn.Call, packed uint64) (abi.Verdict, error) {
 }
 
 // Close frees all the instances and, with the last stage of a module, its
-// code. It waits for nothing: no call is running any more.
+// code. A call that is running all the same, since the chain waits for it only
+// for so long, goes on to its end, and what it stands on is freed then.
 func (s *Stage) Close(ctx context.Context) error {
-	s.pool.close()
-	if s.image != nil {
-		s.image.memory.Close()
+	freed := make(chan error, 1)
+	s.pool.close(func() {
+		if s.image != nil {
+			s.image.memory.Close()
+		}
+		freed <- s.code.Close(ctx)
+	})
+	select {
+	case err := <-freed:
+		return err
+	default:
+		return nil
 	}
-	return s.code.Close(ctx)
 }
