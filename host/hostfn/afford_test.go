@@ -42,7 +42,6 @@ func TestAVerdictIsAffordableWhileItsWorkFitsIntoTheTime(t *testing.T) {
 	assert.True(t, b.call().Affordable(many))
 	many.Kind = abi.Continue
 	assert.True(t, b.within(10*time.Millisecond).Affordable(many), "edits that are not made cost nothing")
-
 }
 
 func TestAnAnswerIsAffordableWhileItsValuesCanBeDecodedInTime(t *testing.T) {
