@@ -5,10 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"os"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -239,37 +236,6 @@ func TestSnapshotDoesNotRepeatTheClockOrRandomNumbers(t *testing.T) {
 	assert.Greater(t, len(clock), 900, "nor, nearly, does an instant")
 }
 
-func TestSnapshotLeavesNoMapBehind(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("maps are counted where the kernel lists them")
-	}
-	round := func() {
-		b := newBench(t, "keeps_secret").pool(3)
-		stage, err := b.runtime.Load(t.Context(), b.cfg, b.services)
-		require.NoError(t, err)
-		for _, how := range []string{"grow", "exit", "trap", "a", "a"} {
-			_, _ = stage.Call(t.Context(), withSecret(how))
-		}
-		require.NoError(t, stage.Close(t.Context()))
-	}
-	round()
-	before := inUseOfImages(t)
-	for range 50 {
-		round()
-	}
-	assert.Equal(t, before, inUseOfImages(t))
-}
-
 // imageMap is in the name of every map of an image: one of each image, and one
 // of each instance of it.
 const imageMap = "hookhost-image"
-
-// inUseOfImages counts the maps of images, and the files that are open.
-func inUseOfImages(t testing.TB) int {
-	t.Helper()
-	maps, err := os.ReadFile("/proc/self/maps")
-	require.NoError(t, err)
-	files, err := os.ReadDir("/proc/self/fd")
-	require.NoError(t, err)
-	return strings.Count(string(maps), imageMap) + len(files)
-}

@@ -56,9 +56,7 @@ func compiles(ctx context.Context, module []byte) error {
 func TestGuestsInitialize(t *testing.T) {
 	for _, name := range []string{"meter", "ratelimit", "redact"} {
 		module, ok := fixtures(t)[name]
-		if !ok {
-			t.Skip("guests are not built")
-		}
+		require.True(t, ok, "the guests are not built: run make guests")
 		b := endless()
 		m := started(t, module, b)
 		enough(m)
